@@ -1,0 +1,1 @@
+"""What travels on the log: events from a bot, records from the service side, and their bytes."""

@@ -1,0 +1,144 @@
+"""What Earwitness needs of a log, and nothing else. Both implementations pass one test suite.
+
+A topic has partitions; a record lies at an offset of a partition and keeps the moment at which the log took it
+(``append_ns``, the log's own clock). Records of one key lie in one partition, in the order of their appending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class LogError(Exception):
+    """The log refused or did not answer. The text names the log and says what to do."""
+
+
+class LogUnavailable(LogError):  # noqa: N818 - reads as a state, and is one
+    """Nobody answers: trying again later may help."""
+
+
+class LogRefused(LogError):  # noqa: N818
+    """The log answered and said no (rights, credentials, size, missing topic): trying again will not help by itself."""
+
+
+class RecordTooLarge(LogRefused):
+    """One record is over the log's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A record to append. ``value`` None is a tombstone on a compacted topic."""
+
+    key: str
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record as read. ``append_ns`` is the log's own append time on the wall clock."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: str
+    value: bytes | None
+    append_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInfo:
+    """A topic as it is. ``append_time`` says whether the log, not the writer, dates its records."""
+
+    name: str
+    partitions: int
+    compacted: bool
+    append_time: bool
+    retention_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic as it should be."""
+
+    name: str
+    partitions: int
+    compacted: bool = False
+    retention_ms: int | None = None
+
+
+class Reader(Protocol):
+    """A position in a topic that moves forward. With a group it shares partitions with the group's other members
+    and starts at what the group has committed; without one it owns all partitions."""
+
+    async def poll(self, *, timeout_s: float, max_records: int = 2_000) -> Sequence[Entry]:
+        """Up to ``max_records`` further records, partition by partition in order; empty after ``timeout_s``.
+
+        Raises LogError.
+        """
+        ...
+
+    def positions(self) -> dict[int, int]:
+        """Next offset to be read of each partition that this reader owns now."""
+        ...
+
+    async def commit(self, positions: Mapping[int, int]) -> None:
+        """Remember, for the group, the next offsets to read; partitions no longer owned are left out silently.
+
+        Raises LogError; a reader without a group raises ValueError.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Log(Protocol):
+    """A log, opened. ``url`` names it without secrets."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def prefix(self) -> str:
+        """What its topics' names begin with (``earwitness``)."""
+        ...
+
+    async def append(self, topic: str, records: Sequence[Outgoing]) -> None:
+        """Append a batch; on return it is acknowledged. The order within a key is kept. A failed append may have
+        been written in part or whole, and is safe to repeat, since readers fold by identity.
+
+        Raises LogUnavailable, LogRefused, RecordTooLarge.
+        """
+        ...
+
+    async def reader(
+        self, topic: str, *, group: str | None = None, start: Mapping[int, int] | str = "earliest"
+    ) -> Reader:
+        """A reader of a topic. ``start``: offsets by partition, ``earliest`` or ``latest``; with a group it holds only
+        where the group has committed nothing. Raises LogError."""
+        ...
+
+    async def positions_by_time(self, topic: str, append_ns: int) -> dict[int, int]:
+        """For each partition the offset of the first record appended at ``append_ns`` or later, else its end."""
+        ...
+
+    async def end_positions(self, topic: str) -> dict[int, int]: ...
+
+    async def start_positions(self, topic: str) -> dict[int, int]:
+        """For each partition the offset of the oldest record still kept."""
+        ...
+
+    async def committed(self, group: str, topic: str) -> dict[int, int]:
+        """What a group has committed; partitions without a commit are absent."""
+        ...
+
+    async def topics(self) -> dict[str, TopicInfo]: ...
+
+    async def create_topics(self, specs: Sequence[TopicSpec]) -> list[str]:
+        """Create those that are missing; the names of those created."""
+        ...
+
+    async def close(self) -> None:
+        """Release everything within 5 s."""
+        ...
