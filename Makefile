@@ -1,0 +1,36 @@
+# make help lists what there is. Everything is installed into .venv; nothing outside the checkout is touched,
+# except that kafka-up may install a Java runtime and Maven with apt where it runs as root.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench kafka-up kafka-down
+PY := .venv/bin/python
+RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: ## real calls through real Pipecat, watched live; ends by itself within 3 minutes
+	@tools/venv.sh demo
+	@$(PY) examples/demo/run.py
+
+test: ## installs all that the tests need, a real Kafka included, and runs them
+	@tools/venv.sh test
+	@tools/test.sh
+
+check: ## formatting, lint, types, layers, generated files
+	@tools/venv.sh test
+	@$(RUN) ruff format --check .
+	@$(RUN) ruff check .
+	@$(RUN) mypy
+	@$(RUN) pyright --warnings
+	@$(RUN) lint-imports
+	@$(PY) -m earwitness.monitor.contract.schema --check
+
+bench: ## figures and ratios against baselines of the same run; no pass or fail
+	@tools/venv.sh test
+	@$(RUN) tools/bench.sh
+
+kafka-up: ## a real Kafka on loopback; prints its address
+	@python3 tools/kafka.py up
+
+kafka-down: ## ends what kafka-up started
+	@python3 tools/kafka.py down

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Rewrites the hashed locks. Needs uv. Run after a change to pyproject.toml or to a *.in file.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+for name in demo test; do
+    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+        --extra monitor pyproject.toml "requirements/$name.in" -o "requirements/$name.txt"
+done
+if [ -f requirements/oldest.in ]; then
+    uv pip compile --quiet --python-version 3.11 --generate-hashes --no-header --no-annotate \
+        pyproject.toml requirements/oldest.in -o requirements/oldest.txt
+fi

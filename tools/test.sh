@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The test suite. Parts that cannot be installed here are skipped, one loud line each and a count at the end;
+# with CI=true a skip for anything but the outside data is a failure (tests/conftest.py).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.venv/bin:$PATH"
+started=0
+if [ ! -e .run/kafka/bootstrap ]; then started=1; fi
+if ! bootstrap=$(python3 tools/kafka.py up); then
+    echo "earwitness: no Kafka here; its tests are skipped (see the line above)" >&2
+fi
+finish() { if [ "$started" = 1 ]; then python3 tools/kafka.py down || true; fi; }
+trap finish EXIT
+python -m pytest "$@"
