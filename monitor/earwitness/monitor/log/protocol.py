@@ -15,11 +15,11 @@ class LogError(Exception):
     """The log refused or did not answer. The text names the log and says what to do."""
 
 
-class LogUnavailable(LogError):  # noqa: N818 - reads as a state, and is one
+class LogUnavailable(LogError):
     """Nobody answers: trying again later may help."""
 
 
-class LogRefused(LogError):  # noqa: N818
+class LogRefused(LogError):
     """The log answered and said no (rights, credentials, size, missing topic): trying again will not help by itself."""
 
 
@@ -45,6 +45,22 @@ class Entry:
     key: str
     value: bytes | None
     append_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Records that were gone before a reader came to them: it stood at ``expected`` and went on at ``resumed``, the
+    oldest kept. ``resumed`` below ``expected`` means that the log was cut or made anew, and is read again."""
+
+    topic: str
+    partition: int
+    expected: int
+    resumed: int
+
+    @property
+    def lost(self) -> int:
+        """How many records were skipped."""
+        return max(0, self.resumed - self.expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +91,31 @@ class Reader(Protocol):
     async def poll(self, *, timeout_s: float, max_records: int = 2_000) -> Sequence[Entry]:
         """Up to ``max_records`` further records, partition by partition in order; empty after ``timeout_s``.
 
-        Raises LogError.
+        A group's reader must be polled at least every few seconds, or the group takes its partitions away (from
+        ``positions`` too). Where the next record is no longer kept, it goes on at the oldest kept: see ``take_gaps``.
+        Raises LogError; the reader may be polled again afterwards.
         """
+        ...
+
+    def take_gaps(self) -> Sequence[Gap]:
+        """The gaps met since the last call of this, oldest first."""
         ...
 
     def positions(self) -> dict[int, int]:
         """Next offset to be read of each partition that this reader owns now."""
         ...
 
-    async def commit(self, positions: Mapping[int, int]) -> None:
-        """Remember, for the group, the next offsets to read; partitions no longer owned are left out silently.
+    async def commit(self, positions: Mapping[int, int]) -> Mapping[int, int]:
+        """Remember, for the group, the next offsets to read, and return those that were remembered: partitions that
+        are no longer this reader's own are left out, so a late commit never moves another member's position.
 
         Raises LogError; a reader without a group raises ValueError.
         """
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Leave the group, so that others take over at once, and release everything within 5 s."""
+        ...
 
 
 class Log(Protocol):
@@ -126,7 +151,7 @@ class Log(Protocol):
     async def end_positions(self, topic: str) -> dict[int, int]: ...
 
     async def start_positions(self, topic: str) -> dict[int, int]:
-        """For each partition the offset of the oldest record still kept."""
+        """For each partition the offset of the oldest record still kept; its end where nothing is kept."""
         ...
 
     async def committed(self, group: str, topic: str) -> dict[int, int]:
