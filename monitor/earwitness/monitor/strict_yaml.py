@@ -135,9 +135,25 @@ def first_mistake(error: ValidationError, model: type[BaseModel]) -> tuple[Loc, 
         case _:
             message = first["msg"]
             what = message[0].lower() + message[1:]
+            for theirs, ours in _OUR_WORDS.items():
+                what = what.replace(theirs, ours)
     if len(mistakes) > 1:
         what += f" (and {len(mistakes) - 1} more)"
     return loc, what
+
+
+_OUR_WORDS = {
+    "input should be": "should be",
+    "a valid tuple": "a list",
+    "a valid list": "a list",
+    "a valid string": "a text",
+    "a valid dictionary or instance of ": "keys and values: ",
+    "a valid dictionary": "keys and values",
+    "a valid boolean": "true or false",
+    "a valid integer": "a whole number",
+    ", unable to parse string as an integer": "",
+    ", unable to parse string as a number": "",
+}
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
