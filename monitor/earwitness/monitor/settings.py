@@ -1,0 +1,251 @@
+"""Settings of the service side: command line over environment over file over defaults.
+
+A setting has one name everywhere: ``metrics.port`` in the file, ``EARWITNESS_METRICS__PORT`` in the environment,
+``--set metrics.port=9000`` or an option of its own on the command line. Unknown names are errors that say what was
+meant. Secrets are never shown; each may stand in a file of its own (``..._file``).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, cast
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+
+from earwitness.monitor.errors import BadInput
+from earwitness.monitor.strict_yaml import Loc, Tree, check, dotted, first_mistake, parse_tree, plain_scalar, read_tree
+
+ENV_PREFIX = "EARWITNESS_"
+FILE_NAME = "earwitness.yaml"
+
+BOT_ONLY = frozenset(
+    {"AGENT", "VERSION", "LABELS", "OFF", "SAMPLE", "TAPS", "RECORD", "SECRET", "SECRET_FILE"}
+)  # fmt: skip
+"""Variables that the hooks in the bot read; one environment may hold both sides'."""
+_ELSEWHERE = frozenset({"SETTINGS", "HOME", "SHARED"})
+
+
+def _comma_list(value: object) -> object:
+    if value is None:
+        return ()
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _home(path: Path) -> Path:
+    return path.expanduser()
+
+
+FilePath = Annotated[Path, AfterValidator(_home)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+P = TypeVar("P", bound="Part")
+
+
+class Part(BaseModel):
+    """A group of settings: frozen, unknown keys refused, values never repeated in errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class _AnyKeys(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Kafka(Part):
+    """How to talk to the brokers that the log's URL names; passed through to the client."""
+
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"] = "PLAIN"
+    sasl_username: str | None = None
+    sasl_password: SecretStr | None = None
+    sasl_password_file: FilePath | None = None
+    ssl_cafile: FilePath | None = None
+    ssl_certfile: FilePath | None = None
+    ssl_keyfile: FilePath | None = None
+    ssl_key_password: SecretStr | None = None
+    ssl_key_password_file: FilePath | None = None
+    ssl_check_hostname: bool = True
+    client_id: str = "earwitness"
+    partitions: Annotated[int, Field(ge=1, le=1000)] = 12
+    """Of the topics that ``earwitness topics create`` makes."""
+    replication_factor: Annotated[int, Field(ge=-1, le=15)] = -1
+    """-1: the cluster's own default."""
+
+
+class Retention(Part):
+    """What the embedded log keeps: whichever bound is reached first."""
+
+    days: Annotated[float, Field(gt=0)] = 8.0
+    bytes: Annotated[int, Field(ge=1_000_000)] = 4 * 1024**3
+
+
+class Metrics(Part):
+    """The page for Prometheus, with ``/healthz`` and ``/readyz``."""
+
+    enabled: bool = True
+    host: str = "127.0.0.1"
+    port: Port = 9464
+
+
+class Webhook(Part):
+    """Where alerts are posted. The URL counts as a secret: many carry a token."""
+
+    url: SecretStr | None = None
+    url_file: FilePath | None = None
+    bearer_token: SecretStr | None = None
+    bearer_token_file: FilePath | None = None
+    severities: Annotated[tuple[str, ...], BeforeValidator(_comma_list)] = ()
+    """Only alerts of these; empty: all."""
+    timeout_s: Annotated[float, Field(gt=0, le=60)] = 10.0
+    give_up_after_s: Annotated[float, Field(ge=0)] = 3600.0
+
+
+class Alerts(Part):
+    """Rules of alerts and where their messages go."""
+
+    enabled: bool = True
+    file: FilePath | None = None
+    """None: the rules that ship with Earwitness."""
+    every_s: Annotated[float, Field(ge=1, le=3600)] = 10.0
+    console: bool = True
+    webhooks: tuple[Webhook, ...] = ()
+
+
+class Logging(Part):
+    """What Earwitness says of itself on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "json", "console"] = "auto"
+
+
+class Settings(Part):
+    """Everything that the service side can be told."""
+
+    log: str | None = None
+    """URL of the log; None: the embedded log of this machine."""
+    kafka: Kafka = Kafka()
+    retention: Retention = Retention()
+    label_keys: dict[str, Annotated[tuple[str, ...], BeforeValidator(_comma_list)]] = {}
+    """Declared label keys, each with its values; no values: open, up to ``label_values_max``."""
+    label_values_max: Annotated[int, Field(ge=1, le=1000)] = 50
+    bounds: dict[str, float] = {}
+    """Bounds of the definitions that differ from the defaults, by name."""
+    metrics: Metrics = Metrics()
+    alerts: Alerts = Alerts()
+    logging: Logging = Logging()
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where settings may come from, given by the caller: nothing here looks at the process by itself.
+
+    ``options`` are settings from the command line by dotted name, each with how it was written there.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
+    options: Mapping[str, tuple[object, str]] = field(default_factory=dict[str, tuple[object, str]])
+    file: Path | None = None
+    """``--settings``."""
+    here: Path = Path()
+    home: Path | None = None
+
+
+def load_settings(sources: Sources) -> Settings:
+    """Layer the sources and check the whole. Raises BadInput, which names the source of the wrong value."""
+    tree = _file_tree(sources)
+    values: dict[str, Any] = {}
+    if tree is not None:
+        values = check(tree, _AnyKeys).model.model_dump()
+    origins: dict[Loc, str] = {}
+    for variable, text in sorted(sources.environ.items()):
+        if (loc := _variable_loc(variable)) is not None:
+            value = parse_tree(text, name=variable).value if text.lstrip().startswith(("[", "{")) else text
+            _put(values, loc, value, variable, origins)
+    for name, (value, written) in sources.options.items():
+        _put(values, tuple(name.split(".")), value, written, origins)
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        loc, what = first_mistake(error, Settings)
+        for size in range(len(loc), 0, -1):
+            if (origin := origins.get(loc[:size])) is not None:
+                raise BadInput(what, where=origin) from None
+        raise (tree or Tree("settings", None)).bad(loc, what) from None
+    return _with_files(settings)
+
+
+def option(text: str) -> tuple[str, object]:
+    """``name=value`` of ``--set``. Raises BadInput."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise BadInput('expected name=value, such as "metrics.port=9464"', where=f"--set {text!r}")
+    value = value.strip()
+    parsed = parse_tree(value, name="--set").value if value.startswith(("[", "{")) else plain_scalar(value)
+    return name.strip(), parsed
+
+
+def _file_tree(sources: Sources) -> Tree | None:
+    if sources.file is not None:
+        return read_tree(sources.file)
+    if named := sources.environ.get(f"{ENV_PREFIX}SETTINGS"):
+        return read_tree(Path(named).expanduser())
+    for folder in (sources.here, sources.home):
+        if folder is not None and (path := folder / FILE_NAME).is_file():
+            return read_tree(path)
+    return None
+
+
+def _variable_loc(variable: str) -> Loc | None:
+    if not variable.startswith(ENV_PREFIX):
+        return None
+    name = variable.removeprefix(ENV_PREFIX)
+    if name in BOT_ONLY or name in _ELSEWHERE or name.startswith("TEST_"):
+        return None
+    loc = tuple(name.lower().split("__"))
+    if loc[0] not in Settings.model_fields:
+        known = {ENV_PREFIX + word.upper() for word in {*Settings.model_fields, *BOT_ONLY, *_ELSEWHERE}}
+        close = difflib.get_close_matches(variable, known, n=1)
+        hint = f" Did you mean {close[0]}?" if close else " Unset it, or see `earwitness doctor`."
+        raise BadInput(f"is no setting.{hint}", where=variable)
+    return loc
+
+
+def _put(values: dict[str, Any], loc: Loc, value: object, origin: str, origins: dict[Loc, str]) -> None:
+    """Set one value in nested keys, leaving the given values of a file as they are elsewhere."""
+    here = values
+    for part in loc[:-1]:
+        inner = here.get(str(part))
+        here[str(part)] = here = dict(cast("dict[str, Any]", inner)) if isinstance(inner, dict) else {}
+    here[str(loc[-1])] = value
+    origins[loc] = origin
+
+
+def _with_files(settings: Settings) -> Settings:
+    """Read the secrets that stand in files."""
+    hooks = tuple(_filled(hook, f"alerts.webhooks[{i}]") for i, hook in enumerate(settings.alerts.webhooks))
+    for i, hook in enumerate(hooks):
+        if hook.url is None:
+            raise BadInput("needs url or url_file", where=f"alerts.webhooks[{i}]")
+        if not hook.url.get_secret_value().startswith(("http://", "https://")):
+            raise BadInput("must begin with http:// or https://", where=f"alerts.webhooks[{i}].url")
+    alerts = settings.alerts.model_copy(update={"webhooks": hooks})
+    return settings.model_copy(update={"kafka": _filled(settings.kafka, "kafka"), "alerts": alerts})
+
+
+def _filled(part: P, where: str) -> P:
+    found: dict[str, SecretStr] = {}
+    for name in type(part).model_fields:
+        path = getattr(part, f"{name}_file", None)
+        if not isinstance(path, Path):
+            continue
+        loc = dotted((where, f"{name}_file"))
+        if getattr(part, name) is not None:
+            raise BadInput(f"{name} is given too; leave one of them out", where=loc)
+        try:
+            found[name] = SecretStr(path.read_text(encoding="utf-8").strip())
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "no text"
+            raise BadInput(f"{path} cannot be read ({reason})", where=loc) from None
+    return part.model_copy(update=found)
