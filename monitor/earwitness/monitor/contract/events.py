@@ -328,13 +328,15 @@ class Fault(Event):
 
 
 class DroppedRange(BaseModel):
-    """Events ``first_seq`` to ``last_seq`` of this source that will never come, and why."""
+    """Events ``first_seq`` to ``last_seq`` of a source that will never come, and why."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
     first_seq: Ns
     last_seq: Ns
     reason: Literal["buffer_full", "spool_full", "rate_capped", "too_large", "shutdown", "refused"]
+    source: str | None = None
+    """Whose events; None: those of the source that reports it. The ``writer`` reports for all of its process."""
 
 
 class Health(Event):
