@@ -54,6 +54,8 @@ class Record(BaseModel):
     id: str
     revision: int = 0
     final: bool = False
+    retracted: bool = False
+    """True where what this id stood for turned out not to be there (speech that became noise): it counts nowhere."""
     event_wall_ns: int
     agent: str
     version: str | None = None
