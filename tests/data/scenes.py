@@ -1,4 +1,4 @@
-"""Scenes for voice activity: clean clips at known places of a silent line, noise over it, cut into chunks with arrivals.
+"""Scenes for voice activity: clean clips at known places of a silent line, noise over it, cut into stamped chunks.
 
 The truth of a clip is in ``speech/truth.json``, told from its clean samples.
 """
@@ -52,7 +52,7 @@ def clip(name: str, rate_hz: int = CLIP_HZ) -> Samples:
 
 
 def noise(kind: str, size: int, rate_hz: int, seed: int = 1) -> Floats:
-    """``white``, ``hum`` (50 Hz and harmonics) or ``babble`` (all clips over each other, endlessly), of any loudness."""
+    """``white``, ``hum`` (50 Hz and harmonics) or ``babble`` (all clips over each other), of any loudness."""
     if kind == "white":
         return np.random.default_rng(seed).normal(size=size)
     if kind == "hum":

@@ -1,7 +1,7 @@
 """When an agent became and ceased to be audible, from the audio that was written for the far end.
 
-Written audio is free of noise, so level alone tells speech from the silence that pads it (field case A02). What matters is
-when it plays: a transport takes a chunk early, at its time or late, and the far end plays what it has in order.
+Written audio is free of noise, so level alone tells speech from the silence that pads it (field case A02). What matters
+is when it plays: a transport takes a chunk early, at its time or late, and the far end plays what it has in order.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ STEP_S = 0.01
 class Playout:
     """Dates the written chunks of one stream by the far end's play position.
 
-    A chunk begins to play when its write began, or when the chunk before has played: so audio that is accepted faster than
-    real time queues up, and a transport that returns from the write at once or only when the chunk has been played comes
-    to the same.
+    A chunk begins to play when its write began, or when the chunk before has played: so audio that is accepted faster
+    than real time queues up, and it makes no difference whether a transport returns from a write at once or only when
+    the chunk has been played.
     """
 
     def __init__(self) -> None:

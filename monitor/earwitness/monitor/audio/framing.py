@@ -1,7 +1,7 @@
 """Audio as transports hand it over, made into 10 ms frames of one channel at 8 or 16 kHz.
 
-webrtcvad takes 10, 20 or 30 ms at a few rates and nothing else; transports send what they like (field case B19). Whatever
-cannot be framed is refused with a reason: it is never taken for silence.
+webrtcvad takes 10, 20 or 30 ms at a few rates and nothing else; transports send what they like (field case B19).
+Whatever cannot be framed is refused with a reason: it is never taken for silence.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class NoiseFloor:
         self._window.extend(levels_db)
         self._heard += len(levels_db)
         self._unranked += len(levels_db)
-        if self._unranked >= RANKED_EVERY_FRAMES:
+        if self._unranked >= RANKED_EVERY_FRAMES or self._heard <= SETTLED_FRAMES:
             self._unranked = 0
             ranked = sorted(self._window)
             self._low_db = max(ranked[int(len(ranked) * LOW_SHARE) if self._heard >= SETTLED_FRAMES else 0], SILENCE_DB)
@@ -50,7 +50,8 @@ class NoiseFloor:
         level_db = max(level_db, SILENCE_DB)
         self._quiet.append(level_db)
         power = 10.0 ** (level_db / 10.0)
-        self._noise_power = power if self._noise_power is None else self._noise_power + 0.02 * (power - self._noise_power)
+        before = power if self._noise_power is None else self._noise_power
+        self._noise_power = before + 0.02 * (power - before)
 
     @property
     def noise_power(self) -> float:

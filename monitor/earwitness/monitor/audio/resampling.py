@@ -1,7 +1,7 @@
 """Rate conversion of 16-bit audio that comes in chunks of any size.
 
-Downwards each output sample is the mean of the input that it covers; upwards it lies on the line between its neighbours.
-That is no studio quality; it is exact in time, keeps energy in the speech band, and costs a few microseconds a chunk.
+Downwards each output sample is the mean of the input that it covers; upwards it lies on the line between its
+neighbours. That is no studio quality; it is exact in time, keeps energy in the speech band, and costs a few microseconds a chunk.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Resampler:
         """The output that the input so far determines. Empty where it determines none yet."""
         if self._from_hz == self._to_hz:
             return pcm
-        held = np.concatenate((self._carry, pcm))
+        held: npt.NDArray[np.float64] = np.concatenate((self._carry, pcm.astype(np.float64)))
         end = self._carry_at + held.size
         down = self._from_hz > self._to_hz
         made = (end if down else max(end - 1, 0)) * self._to_hz // self._from_hz

@@ -1,7 +1,7 @@
 """When a caller began and ceased to speak, from the caller's audio alone.
 
-Levels of 10 ms frames find the edges, webrtcvad confirms that it is speech: its own edges are late by up to a quarter of a
-second, and it takes loud noise for speech. No clock: a chunk's arrival stamp is the only time known here.
+Levels of 10 ms frames find the edges, webrtcvad confirms that it is speech: its own edges are late by up to a quarter of
+a second, and it takes loud noise for speech. No clock: a chunk's arrival stamp is the only time known here.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
-import webrtcvad
+import webrtcvad  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
 
 from earwitness.monitor.audio.framing import FRAME_S, Framer, frame_levels_db
 from earwitness.monitor.audio.noise_floor import SILENCE_DB, NoiseFloor
@@ -54,6 +54,10 @@ class Edge:
     """No end was heard: the audio stopped."""
 
 
+class _Vad(Protocol):
+    def is_speech(self, buf: bytes, sample_rate: int) -> bool: ...
+
+
 class SpeechDetector:
     """Voice activity on one stream of 16-bit audio: 8 to 192 kHz, any chunk size.
 
@@ -66,7 +70,7 @@ class SpeechDetector:
         self._frame_samples = self._framer.frame_samples
         self._input_hz, self._channels = rate_hz, channels
         self._clock = SampleClock(rate_hz)
-        self._vad = webrtcvad.Vad(AGGRESSIVENESS)
+        self._vad: _Vad = webrtcvad.Vad(AGGRESSIVENESS)
         self._floor = NoiseFloor()
         self._frame = 0
         self._recent: deque[tuple[float, bool]] = deque(maxlen=BACK_FRAMES)
@@ -106,11 +110,14 @@ class SpeechDetector:
 
     def stop(self, noticed_ns: int) -> list[Edge]:
         """The audio has ended, or paused for long: an open segment ends, inferred, with the last audio."""
-        if not self._speaking:
-            return []
-        quiet = self._frame - 1 - self._last_loud
-        heard_out = quiet > BACK_HOLE_FRAMES  # it had fallen silent already; only the hangover was not over
-        return [self._end(noticed_ns, self._last_loud if heard_out else self._frame - 1, inferred=not heard_out)]
+        edges: list[Edge] = []
+        if self._speaking:
+            quiet = self._frame - 1 - self._last_loud
+            heard_out = quiet > BACK_HOLE_FRAMES  # it had fallen silent already; only the hangover was not over
+            edges = [self._end(noticed_ns, self._last_loud if heard_out else self._frame - 1, inferred=not heard_out)]
+        self._recent.clear()
+        self._confirm.clear()
+        return edges
 
     def _step(self, frame: bytes, level_db: float, arrival_ns: int) -> Edge | None:
         now = self._frame

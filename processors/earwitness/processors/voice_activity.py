@@ -1,0 +1,229 @@
+"""What the audio of one party says about a call: chunks in, facts for the log out. No clock, no loop, no Pipecat.
+
+An ear is used by one thread at a time; its facts carry every field of their event but the moment of the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from earwitness.monitor.audio.audible import AudibleDetector, Playout
+from earwitness.monitor.audio.framing import UnsupportedAudio
+from earwitness.monitor.audio.voice_activity import Edge, SpeechDetector
+from earwitness.monitor.contract import events
+
+GAP_NS = 1_000_000_000
+"""Audio that stays away for this long is a gap (docs/events.md)."""
+MOST_PARTICIPANTS = 8
+UNCERTAIN_AHEAD_NS = 1_500_000_000
+"""Accepted further ahead of its playing than any transport's own queue: only the far end knows when it ends (A30)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Audio of a party. ``arrival_ns``: when its last sample was there, or when the transport had accepted it."""
+
+    audio: bytes
+    rate_hz: int
+    channels: int
+    arrival_ns: int
+    participant: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The agent's transport began to write a response, or told the far end to throw away what it has queued."""
+
+    kind: Literal["write_begins", "cleared"]
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """An event to be reported, without the moment at which it is."""
+
+    event: type[events.Event]
+    fields: Mapping[str, Any]
+
+
+class Track(Protocol):
+    """Where a party's audio goes besides: one side of a recording."""
+
+    def add(self, chunk: Chunk, start_ns: int | None) -> None:
+        """``start_ns``: when the chunk begins to play; None: its arrival says."""
+        ...
+
+
+class Ear(Protocol):
+    """Listens to one party."""
+
+    def hear(self, item: Chunk | Mark) -> list[Fact]: ...
+
+    def idle(self, now_ns: int) -> list[Fact]:
+        """What the absence of audio up to now says."""
+        ...
+
+    def stop(self, now_ns: int) -> list[Fact]:
+        """The call is over: close what is open."""
+        ...
+
+    @property
+    def restless(self) -> bool:
+        """Whether ``idle`` may have something to say although no audio comes."""
+        ...
+
+
+class CallerEar:
+    """Caller speech from arrival-stamped audio, for each participant apart; gaps in it (A22)."""
+
+    def __init__(self, track: Track | None = None) -> None:
+        self._track = track
+        self._detectors: dict[str | None, tuple[tuple[int, int], SpeechDetector | None]] = {}
+        self._last_audio_ns: int | None = None
+        self._in_gap = False
+
+    @property
+    def restless(self) -> bool:
+        return self._last_audio_ns is not None and not self._in_gap
+
+    def hear(self, item: Chunk | Mark) -> list[Fact]:
+        if isinstance(item, Mark):
+            return []
+        facts = self.idle(item.arrival_ns)
+        if self._in_gap:
+            self._in_gap = False
+            facts.append(_gap("caller", "resumed", self._last_audio_ns or 0))
+        self._last_audio_ns = item.arrival_ns
+        if self._track is not None:
+            self._track.add(item, None)
+        detector = self._detector(item, facts)
+        if detector is not None:
+            edges = detector.feed(item.audio, item.arrival_ns)
+            facts.extend(_speech("caller", edge, item.participant) for edge in edges)
+        return facts
+
+    def idle(self, now_ns: int) -> list[Fact]:
+        if self._in_gap or self._last_audio_ns is None or now_ns - self._last_audio_ns < GAP_NS:
+            return []
+        facts = self.stop(now_ns)
+        self._in_gap = True
+        facts.append(_gap("caller", "stopped", self._last_audio_ns))
+        return facts
+
+    def stop(self, now_ns: int) -> list[Fact]:
+        return [
+            _speech("caller", edge, participant)
+            for participant, (_, detector) in self._detectors.items()
+            if detector is not None
+            for edge in detector.stop(now_ns)
+        ]
+
+    def _detector(self, chunk: Chunk, facts: list[Fact]) -> SpeechDetector | None:
+        form = (chunk.rate_hz, chunk.channels)
+        known = self._detectors.get(chunk.participant)
+        if known is not None and known[0] == form:
+            return known[1]
+        if known is not None and known[1] is not None:
+            facts.extend(_speech("caller", edge, chunk.participant) for edge in known[1].stop(chunk.arrival_ns))
+        if known is None and len(self._detectors) >= MOST_PARTICIPANTS:
+            gone, (_, oldest) = next(iter(self._detectors.items()))
+            if oldest is not None:
+                facts.extend(_speech("caller", edge, gone) for edge in oldest.stop(chunk.arrival_ns))
+            del self._detectors[gone]
+        try:
+            detector = SpeechDetector(chunk.rate_hz, chunk.channels)
+        except UnsupportedAudio as refusal:
+            detector = None
+            facts.extend(unobservable("caller", str(refusal), chunk.arrival_ns))
+        self._detectors[chunk.participant] = (form, detector)
+        return detector
+
+
+class AgentEar:
+    """The agent's audible speech from audio that its transport has written."""
+
+    def __init__(self, track: Track | None = None) -> None:
+        self._track = track
+        self._playout = Playout()
+        self._detector = AudibleDetector()
+        self._refused: tuple[int, int] | None = None
+        self._uncertain = False
+        self._planned_ns = 0
+        """When all that was written would have played."""
+        self._last_write_ns = 0
+        self._onset_ns = 0
+
+    @property
+    def restless(self) -> bool:
+        return self._detector.audible_until_ns is not None
+
+    def hear(self, item: Chunk | Mark) -> list[Fact]:
+        if isinstance(item, Mark):
+            if item.kind == "write_begins":
+                self._playout.write_begins(item.at_ns)
+            else:
+                self._playout.cleared(item.at_ns)
+                self._detector.cut(item.at_ns)
+            return []
+        if (item.rate_hz, item.channels) == self._refused or item.rate_hz < 1 or item.channels < 1:
+            return []
+        duration_ns = len(item.audio) // (2 * item.channels) * 1_000_000_000 // item.rate_hz
+        start_ns = self._playout.written(duration_ns, item.arrival_ns)
+        if self._track is not None:
+            self._track.add(item, start_ns)
+        try:
+            edges = self._detector.feed(item.audio, item.rate_hz, item.channels, start_ns, item.arrival_ns)
+        except UnsupportedAudio as refusal:
+            self._refused = (item.rate_hz, item.channels)
+            return unobservable("agent", str(refusal), item.arrival_ns)
+        facts = self._facts(edges)
+        until_ns = self._detector.audible_until_ns
+        if until_ns is not None:
+            self._last_write_ns, self._planned_ns = item.arrival_ns, until_ns
+            self._uncertain = self._uncertain or self._playout.ahead_ns > UNCERTAIN_AHEAD_NS
+        return facts
+
+    def idle(self, now_ns: int) -> list[Fact]:
+        return self._facts(self._detector.advance(now_ns, now_ns))
+
+    def stop(self, now_ns: int) -> list[Fact]:
+        self._detector.cut(now_ns)
+        return self._facts(self._detector.stop(now_ns))
+
+    def _facts(self, edges: list[Edge]) -> list[Fact]:
+        facts: list[Fact] = []
+        for edge in edges:
+            facts.append(_speech("agent", edge, None))
+            if edge.kind == "onset":
+                self._onset_ns = edge.edge_ns
+            elif self._uncertain:
+                self._uncertain = False
+                end_ns = min(edge.edge_ns, self._last_write_ns)
+                written_ns = max(0, self._planned_ns - self._onset_ns)
+                fields = {"phase": "last", "edge_ns": end_ns, "written_ns": written_ns, "uncertain": True}
+                facts.append(Fact(events.Playout, fields))
+        return facts
+
+
+def unobservable(party: events.Party, reason: str, at_ns: int) -> list[Fact]:
+    """A party that cannot be listened to: said as audio that stopped, so that nobody takes it for silence (B19)."""
+    return [Fact(events.Health, {"invalid": {f"{party}_tap: {reason}": 1}}), _gap(party, "stopped", at_ns)]
+
+
+def _gap(party: events.Party, state: Literal["stopped", "resumed"], last_audio_ns: int) -> Fact:
+    return Fact(events.AudioGap, {"party": party, "state": state, "last_audio_ns": max(0, last_audio_ns)})
+
+
+def _speech(party: events.Party, edge: Edge, participant: str | None) -> Fact:
+    fields: dict[str, Any] = {
+        "party": party,
+        "evidence": "audio",
+        "edge_ns": max(0, edge.edge_ns),
+        "participant": participant,
+        "snr_db": edge.snr_db,
+    }
+    if edge.kind == "onset":
+        return Fact(events.SpeechStarted, fields)
+    return Fact(events.SpeechEnded, fields | {"voiced_ns": edge.voiced_ns, "inferred": edge.inferred})
