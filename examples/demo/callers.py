@@ -108,17 +108,13 @@ SCENARIOS = {
     s.name: s
     for s in (
         Scenario(
-            "hours",
-            "ordinary: opening hours",
+            "visit",
+            "ordinary",
             CLINIC,
+            (Say("can i come in on saturday please"), Say("i would like to change my address please"), Say(THANKS)),
             (
-                Say("what time does the clinic open tomorrow"),
-                Say("is the clinic open on saturday morning"),
-                Say(THANKS),
-            ),
-            (
-                Reply("Tomorrow we open at eight in the morning.", hears=("tomorrow", "time")),
                 Reply("Yes, on Saturday we are open from nine until noon.", hears=("saturday",)),
+                Reply("Your new address is in our books.", hears=("address", "change")),
                 BYE,
             ),
             Intent(),
@@ -127,7 +123,7 @@ SCENARIOS = {
             "prescription",
             "ordinary, with a quick tool",
             CLINIC,
-            (Say("can you check my prescription please"), Say("can i come to the clinic today"), Say(THANKS)),
+            (Say("can you check my prescription please"), Say("i would like to come in today please"), Say(THANKS)),
             (
                 Reply(hears=("prescription", "check"), tool="look_up", then="Your prescription is ready for you."),
                 Reply("Yes, you can come in until six.", hears=("come", "today")),
@@ -141,15 +137,15 @@ SCENARIOS = {
             "slow answers of the model",
             CLINIC,
             (
-                Say("what time does the clinic open tomorrow"),
-                Say("is the clinic open on saturday morning"),
-                Say("can i come to the clinic today"),
+                Say("can i come in on saturday please"),
+                Say("i would like to change my address please"),
+                Say("can you check my prescription please"),
                 Say(THANKS),
             ),
             (
-                Reply("Tomorrow we open at eight in the morning.", hears=("tomorrow", "time"), first_token_s=SLOW_S),
                 Reply("Yes, on Saturday.", hears=("saturday",), first_token_s=SLOW_S),
-                Reply("Yes, you can come in until six.", hears=("come", "today"), first_token_s=SLOW_S),
+                Reply("It is changed.", hears=("address", "change"), first_token_s=SLOW_S),
+                Reply("It is ready for you.", hears=("check", "prescription"), first_token_s=SLOW_S),
                 BYE,
             ),
             Intent(slow=True),
@@ -158,11 +154,7 @@ SCENARIOS = {
             "barge_in",
             "true barge-in, the agent yields",
             CLINIC,
-            (
-                Say("i would like to see the doctor"),
-                Say("no i want to come on friday", into_s=1.8),
-                Say(THANKS),
-            ),
+            (Say("i would like to see the doctor"), Say("no i need to come on friday please", into_s=1.8), Say(THANKS)),
             (
                 Reply("On Friday there is a free hour at eleven.", hears=("friday",)),
                 Reply(
@@ -178,16 +170,12 @@ SCENARIOS = {
             "wrong_stop",
             "a backchannel wrongly stops the agent",
             CLINIC,
-            (
-                Say("how do i get to the clinic"),
-                Say("okay yeah", into_s=1.9),
-                Say(THANKS, after_s=0.9),
-            ),
+            (Say("how do i find the clinic please"), Say("okay yeah", into_s=1.9), Say(THANKS, after_s=0.9)),
             (
                 Reply("After the library turn left at the park.", hears=("yeah", "okay", "ok")),
                 Reply(
                     "Take the number nine bus to the town hall, walk past the library, and then turn left at the park.",
-                    hears=("how", "get"),
+                    hears=("how", "find"),
                 ),
                 BYE,
             ),
@@ -198,7 +186,7 @@ SCENARIOS = {
             "a backchannel, rightly talked through",
             TABLE,
             (
-                Say("what do you have for dinner tonight"),
+                Say("can you tell me what is for dinner"),
                 Say("yeah yeah", into_s=1.9),
                 Say("can i sit by the window please"),
                 Say(THANKS),
@@ -207,7 +195,7 @@ SCENARIOS = {
                 Reply("A table by the window is yours.", hears=("sit", "window")),
                 Reply(
                     "Tonight we have roast chicken with rice, fresh fish with potatoes, and a green salad with bread.",
-                    hears=("dinner", "tonight"),
+                    hears=("dinner", "tell"),
                 ),
                 BYE,
             ),
@@ -218,16 +206,16 @@ SCENARIOS = {
             "a true barge-in, missed",
             TABLE,
             (
-                Say("i want to make a reservation for friday"),
+                Say("i want to make a reservation please"),
                 Say("wait a minute", into_s=1.6),
-                Say("i want to come on saturday instead", after_s=0.3),
+                Say("no i would rather come on saturday please", after_s=0.3),
                 Say(THANKS),
             ),
             (
-                Reply("Saturday at seven it is.", hears=("saturday", "instead")),
+                Reply("Saturday at seven it is.", hears=("saturday", "rather")),
                 Reply(
                     "On Friday we have a table at six by the door, or at eight beside the kitchen.",
-                    hears=("reservation", "friday"),
+                    hears=("reservation", "make"),
                 ),
                 BYE,
             ),
@@ -235,16 +223,12 @@ SCENARIOS = {
         ),
         Scenario(
             "table",
-            "ordinary: a table",
+            "ordinary",
             TABLE,
-            (
-                Say("can i sit by the window please"),
-                Say("what do you have for dinner tonight"),
-                Say(THANKS),
-            ),
+            (Say("can i sit by the window please"), Say("can you tell me what is for dinner"), Say(THANKS)),
             (
                 Reply("A table by the window is yours.", hears=("sit", "window")),
-                Reply("Tonight we have roast chicken with rice.", hears=("dinner", "tonight")),
+                Reply("Tonight we have roast chicken with rice.", hears=("dinner", "tell")),
                 BYE,
             ),
             Intent(),
@@ -264,7 +248,7 @@ SCENARIOS = {
         ),
         Scenario(
             "dead_air",
-            "a tool that hangs, dead air, the caller gives up",
+            "a tool hangs, dead air, the caller gives up",
             ORDERS,
             (Say("where is my package please"), HangUp(unanswered_s=7.0)),
             (Reply(hears=("where", "package"), tool="look_up", then="Your order will be there on Thursday."),),
@@ -274,15 +258,9 @@ SCENARIOS = {
         Scenario(
             "transfer",
             "a transfer to a human",
-            ORDERS,
+            CLINIC,
             (Say("i want to speak to a real person"),),
-            (
-                Reply(
-                    "I will connect you to a colleague.",
-                    hears=("person", "speak"),
-                    tool="transfer_to_human",
-                ),
-            ),
+            (Reply("I will connect you to a colleague.", hears=("person", "speak"), tool="transfer_to_human"),),
             Intent(outcome="escalated"),
             tool_s={"transfer_to_human": 1.0},
         ),
@@ -292,7 +270,7 @@ SCENARIOS = {
             ORDERS,
             (
                 Say("can you send it to my office please"),
-                Say("i want to make a reservation for friday", hang_up_after_s=1.1),
+                Say("i would like to change my address please", hang_up_after_s=1.1),
             ),
             (Reply("Of course, we will send it there.", hears=("office", "send")),),
             Intent(end_cause="caller"),
@@ -317,15 +295,15 @@ BOOKINGS = (
     Booking(27, "restaurant", "missed"),
     Booking(33, "orders", "dead_air"),
     Booking(36, "clinic", "barge_in"),
-    Booking(47, "clinic", "hours"),
-    Booking(50, "orders", "transfer"),
+    Booking(47, "clinic", "visit"),
+    Booking(50, "clinic", "transfer"),
     Booking(55, "restaurant", "table"),
     Booking(60, "clinic", "wrong_stop"),
     Booking(66, "orders", "hang_up"),
     Booking(74, "clinic", "prescription"),
     Booking(80, "restaurant", "talked_through"),
-    Booking(86, "clinic", "hours"),
-    Booking(97, "clinic", "hours"),
+    Booking(86, "clinic", "visit"),
+    Booking(97, "clinic", "visit"),
 )
 
 
