@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from earwitness.monitor.log.keys import partition_of
+from earwitness.monitor.log.limits import check_sizes
 from earwitness.monitor.log.protocol import (
     Entry,
     Gap,
     LogError,
     LogRefused,
     Outgoing,
-    RecordTooLarge,
     TopicInfo,
     TopicSpec,
 )
@@ -176,13 +176,11 @@ class MemoryLog:
         partitions: int = 1,
         topics: Sequence[TopicSpec] | None = None,
         clock_ns: Callable[[], int] = time.time_ns,
-        max_record_bytes: int = 1_000_000,
     ) -> None:
         self.fault: LogError | None = None
         self.news = asyncio.Event()
         self._prefix = prefix
         self._clock_ns = clock_ns
-        self._max_record_bytes = max_record_bytes
         self._topics: dict[str, _Topic] = {}
         self._groups: dict[tuple[str, str], _Group] = {}
         self._closed = False
@@ -214,9 +212,7 @@ class MemoryLog:
         if self.fault is not None:
             raise self.fault
         target = self._topic(topic)
-        for record in records:
-            if len(record.value or b"") > self._max_record_bytes:
-                raise RecordTooLarge(f"memory: a record of {len(record.value or b'')} bytes for {topic} is too large")
+        check_sizes(records, topic, "memory")
         now_ns = self._clock_ns()
         for record in records:
             number = partition_of(record.key, len(target.partitions))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class LogError(Exception):
@@ -35,9 +35,9 @@ class Outgoing:
     value: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A record as read. ``append_ns`` is the log's own append time on the wall clock."""
+class Entry(NamedTuple):
+    """A record as read. ``append_ns`` is the log's own append time on the wall clock, as fine as the log keeps it
+    (Kafka: milliseconds). A named tuple, because a reader makes hundreds of thousands a second."""
 
     topic: str
     partition: int
