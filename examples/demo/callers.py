@@ -207,7 +207,7 @@ SCENARIOS = {
             TABLE,
             (
                 Say("i want to make a reservation please"),
-                Say("wait a minute", into_s=1.6),
+                Say("wait a minute", into_s=2.2),
                 Say("no i would rather come on saturday please", after_s=0.3),
                 Say(THANKS),
             ),
