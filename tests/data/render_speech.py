@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import soundfile
+import soundfile  # type: ignore[import-untyped]
 
 SPEECH = Path(__file__).parent / "speech"
 LINES = {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import soundfile
+import soundfile  # type: ignore[import-untyped]
 
 SPEECH = Path(__file__).parent / "speech"
 CLIP_HZ = 16_000
@@ -40,6 +40,7 @@ def truth() -> dict[str, tuple[float, float]]:
 @lru_cache(maxsize=64)
 def clip(name: str, rate_hz: int = CLIP_HZ) -> Samples:
     """A clip at a rate, by band-limited (Fourier) conversion."""
+    pcm: Floats
     pcm, found_hz = soundfile.read(SPEECH / f"{name}.flac", dtype="float64")
     if found_hz != rate_hz:
         spectrum = np.fft.rfft(pcm)

@@ -1,7 +1,7 @@
 """Runs an ear off the event loop: the loop appends chunks and, ten times a second, hands them to one thread.
 
-All taps of a process share that thread, so what an ear costs a call on the loop is an append and a tenth of a hop. A fault
-in here is counted and costs the tap, never the call.
+All taps of a process share that thread, so what an ear costs a call on the loop is an append and a tenth of a hop. A
+fault in here is counted and costs the tap, never the call.
 """
 
 from __future__ import annotations

@@ -55,6 +55,10 @@ class Track(Protocol):
         """``start_ns``: when the chunk begins to play; None: its arrival says."""
         ...
 
+    def cut(self, at_ns: int) -> None:
+        """What was to play after ``at_ns`` was thrown away."""
+        ...
+
 
 class Ear(Protocol):
     """Listens to one party."""
@@ -96,10 +100,10 @@ class CallerEar:
             self._in_gap = False
             facts.append(_gap("caller", "resumed", self._last_audio_ns or 0))
         self._last_audio_ns = item.arrival_ns
-        if self._track is not None:
-            self._track.add(item, None)
         detector = self._detector(item, facts)
         if detector is not None:
+            if self._track is not None:
+                self._track.add(item, None)
             edges = detector.feed(item.audio, item.arrival_ns)
             facts.extend(_speech("caller", edge, item.participant) for edge in edges)
         return facts
@@ -164,8 +168,7 @@ class AgentEar:
             if item.kind == "write_begins":
                 self._playout.write_begins(item.at_ns)
             else:
-                self._playout.cleared(item.at_ns)
-                self._detector.cut(item.at_ns)
+                self._cut(item.at_ns)
             return []
         if (item.rate_hz, item.channels) == self._refused or item.rate_hz < 1 or item.channels < 1:
             return []
@@ -189,8 +192,14 @@ class AgentEar:
         return self._facts(self._detector.advance(now_ns, now_ns))
 
     def stop(self, now_ns: int) -> list[Fact]:
-        self._detector.cut(now_ns)
+        self._cut(now_ns)
         return self._facts(self._detector.stop(now_ns))
+
+    def _cut(self, at_ns: int) -> None:
+        self._playout.cleared(at_ns)
+        self._detector.cut(at_ns)
+        if self._track is not None:
+            self._track.cut(at_ns)
 
     def _facts(self, edges: list[Edge]) -> list[Fact]:
         facts: list[Fact] = []

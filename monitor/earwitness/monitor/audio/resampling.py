@@ -1,7 +1,8 @@
 """Rate conversion of 16-bit audio that comes in chunks of any size.
 
 Downwards each output sample is the mean of the input that it covers; upwards it lies on the line between its
-neighbours. That is no studio quality; it is exact in time, keeps energy in the speech band, and costs a few microseconds a chunk.
+neighbours. That is no studio quality; it is exact in time, keeps energy in the speech band, and costs
+microseconds a chunk.
 """
 
 from __future__ import annotations

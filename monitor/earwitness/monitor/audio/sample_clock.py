@@ -1,8 +1,8 @@
 """When a sample was there, told from the arrival stamps of chunks.
 
 A chunk can be late, never early: while audio is continuous, the least delayed chunk of the last seconds dates all
-samples, so that jitter does not move an edge. Where a delay stays, audio was missing: the clock begins anew there. A burst that
-makes up for a stall shows itself as such, since its later chunks are in time again.
+samples, so that jitter does not move an edge. Where a delay stays, audio was missing: the clock begins anew there. A
+burst that makes up for a stall shows itself as such, since its later chunks are in time again.
 """
 
 from __future__ import annotations

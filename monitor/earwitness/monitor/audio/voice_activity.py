@@ -1,7 +1,7 @@
 """When a caller began and ceased to speak, from the caller's audio alone.
 
-Levels of 10 ms frames find the edges, webrtcvad confirms that it is speech: its own edges are late by up to a quarter of
-a second, and it takes loud noise for speech. No clock: a chunk's arrival stamp is the only time known here.
+Levels of 10 ms frames find the edges, webrtcvad confirms that it is speech: its own edges are late by up to a quarter
+of a second, and it takes loud noise for speech. No clock: a chunk's arrival stamp is the only time known here.
 """
 
 from __future__ import annotations

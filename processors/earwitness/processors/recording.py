@@ -1,0 +1,236 @@
+"""A stereo recording of a call, if the site asks for one: caller left, agent right, both where they were heard.
+
+Consent is the site's matter: nothing is recorded unless a folder is named. The two tracks are laid out by time and not
+by byte counts, so overlaps can be measured on the file. Disk trouble ends the recording and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import wave
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+import structlog
+
+from earwitness.monitor.audio.framing import one_channel
+from earwitness.monitor.audio.resampling import Resampler
+from earwitness.monitor.audio.sample_clock import SampleClock
+from earwitness.processors.voice_activity import Chunk
+
+RATE_HZ = 16_000
+SETTLE_S = 2.0
+"""How long a stretch stays open for audio that is late, or that plays later than it was written."""
+BLOCK_S = 1.0
+HELD_S = 20.0
+"""Audio further ahead than this is not kept: no transport's own queue is that long."""
+LOOSE_S = 0.02
+"""Chunks within this of the one before are laid seamlessly behind it."""
+UNWRITTEN_BLOCKS = 30
+NAME_LENGTH = 100
+
+_log = structlog.get_logger(__name__)
+
+
+def recording_name(call_id: str) -> str:
+    """A file name without surprises for any call id: letters, digits, dot, dash and underscore, at most 100 of them."""
+    clean = re.sub(r"[^A-Za-z0-9._-]", "_", call_id).lstrip(".")[:NAME_LENGTH]
+    return f"{clean or 'call'}.wav"
+
+
+class CallRecording:
+    """Mixes the tracks of one call into a file. Not safe for several threads: ears run on one.
+
+    ``folder`` is made if it is missing; a name that is taken gets a number. Nothing here raises for disk trouble:
+    ``failed`` says why the recording ended early.
+    """
+
+    def __init__(self, folder: Path, call_id: str, disk: Executor | None = None) -> None:
+        self._disk = disk or disk_executor()
+        self._file = _WavFile(folder, recording_name(call_id))
+        self._held: npt.NDArray[np.int16] = np.zeros((int(HELD_S * RATE_HZ), 2), np.int16)
+        self._base = 0
+        """Position in the call of the first held sample."""
+        self._reach = 0
+        self._closed = False
+        self.caller = RecordedTrack(self, 0)
+        self.agent = RecordedTrack(self, 1)
+        self._submitted = 0
+        self._owed = 0
+        self.missing_blocks = 0
+        """Stretches of a second that the disk was too slow for; silence stands for them."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None until its first second was written."""
+        return self._file.path
+
+    @property
+    def failed(self) -> str | None:
+        """Why the recording ended early."""
+        return self._file.failed
+
+    def lay(self, side: int, position: int, pcm: npt.NDArray[np.int16]) -> None:
+        """Put samples of a side at a position of the call; what was written already stays as it is."""
+        if self._closed or self._file.failed is not None:
+            return
+        if position < self._base:
+            pcm = pcm[self._base - position :]
+            position = self._base
+        fits = max(0, self._base + len(self._held) - position)
+        pcm = pcm[:fits]
+        if pcm.size:
+            self._held[position - self._base : position - self._base + pcm.size, side] = pcm
+            self._reach = max(self._reach, position + pcm.size)
+
+    def erase(self, side: int, position: int) -> None:
+        """Silence on a side from a position on: it was laid, and then not played."""
+        self._held[max(0, position - self._base) :, side] = 0
+
+    def settle(self, now_ns: int) -> None:
+        """Write what lies further back than late audio may come."""
+        block = int(BLOCK_S * RATE_HZ)
+        settled = now_ns * RATE_HZ // 1_000_000_000 - int(SETTLE_S * RATE_HZ)
+        while settled - self._base >= block:
+            self._write(block)
+
+    def close(self) -> None:
+        """Write the rest and close the file, in the disk's thread."""
+        if self._closed:
+            return
+        self._closed = True
+        rest = self._reach - self._base
+        if rest > 0:
+            self._write(min(rest, len(self._held)))
+        self._disk.submit(self._file.close)
+
+    def _write(self, samples: int) -> None:
+        block = self._held[:samples].tobytes()
+        self._held[:-samples] = self._held[samples:]
+        self._held[-samples:] = 0
+        self._base += samples
+        if self._file.failed is not None:
+            return
+        if self._submitted - self._file.appended >= UNWRITTEN_BLOCKS:
+            self.missing_blocks += 1
+            self._owed += samples
+            return
+        self._submitted += 1
+        owed, self._owed = self._owed, 0
+        self._disk.submit(self._file.append, owed, block)
+
+
+class RecordedTrack:
+    """One side of a recording, at any rate and channel count."""
+
+    def __init__(self, recording: CallRecording, side: int) -> None:
+        self._recording = recording
+        self._side = side
+        self._form = (0, 0)
+        self._resampler = Resampler(RATE_HZ, RATE_HZ)
+        self._clock = SampleClock(RATE_HZ)
+        self._next = 0
+
+    def add(self, chunk: Chunk, start_ns: int | None) -> None:
+        """Lay a chunk where it began to play, or where its arrival says that it was spoken."""
+        form = (chunk.rate_hz, chunk.channels)
+        if form != self._form:
+            self._form = form
+            self._resampler = Resampler(chunk.rate_hz, RATE_HZ)
+            self._clock = SampleClock(chunk.rate_hz)
+        whole = len(chunk.audio) - len(chunk.audio) % (2 * chunk.channels)
+        pcm = one_channel(chunk.audio[:whole], chunk.channels)
+        if start_ns is None:
+            first = self._clock.end
+            self._clock.arrived(pcm.size, chunk.arrival_ns)
+            start_ns = self._clock.at_ns(first)
+        position = max(0, start_ns) * RATE_HZ // 1_000_000_000
+        if abs(position - self._next) > LOOSE_S * RATE_HZ:
+            self._next = position
+        laid = self._resampler.feed(pcm)
+        self._recording.lay(self._side, self._next, laid)
+        self._next += laid.size
+        self._recording.settle(chunk.arrival_ns)
+
+    def cut(self, at_ns: int) -> None:
+        """What was to play after ``at_ns`` was thrown away."""
+        position = at_ns * RATE_HZ // 1_000_000_000
+        if self._next > position:
+            self._recording.erase(self._side, position)
+            self._next = position
+
+
+class _WavFile:
+    """The file itself, in the disk's thread. Its header is right after every block: a killed process leaves a good file."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._raw: IO[bytes] | None = None
+        self._wave: wave.Wave_write | None = None
+        self.path: Path | None = None
+        self.failed: str | None = None
+        self.appended = 0
+
+    def append(self, silence: int, block: bytes) -> None:
+        """``silence`` samples, then the block."""
+        self.appended += 1
+        if self.failed is not None:
+            return
+        try:
+            writer = self._wave or self._open()
+            if silence:
+                writer.writeframes(bytes(silence * 4))
+            writer.writeframes(block)
+        except (OSError, wave.Error) as error:
+            self.failed = str(error)
+            _log.warning("a recording ended early", file=self._name, error=self.failed)
+            self.close()
+
+    def close(self) -> None:
+        writer, self._wave = self._wave, None
+        raw, self._raw = self._raw, None
+        try:
+            if writer is not None:
+                writer.close()
+            if raw is not None:
+                raw.close()
+        except (OSError, wave.Error) as error:
+            self.failed = self.failed or str(error)
+
+    def _open(self) -> wave.Wave_write:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        stem = self._name.removesuffix(".wav")
+        for number in range(1, 1000):
+            path = self._folder / (self._name if number == 1 else f"{stem}-{number}.wav")
+            try:
+                self._raw = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+                break
+            except FileExistsError:
+                continue
+        else:
+            raise OSError(f"{self._folder}: a thousand recordings named {stem}")
+        writer = wave.open(self._raw, "wb")  # noqa: SIM115 - closed with the call
+        writer.setnchannels(2)
+        writer.setsampwidth(2)
+        writer.setframerate(RATE_HZ)
+        self._wave, self.path = writer, path
+        return writer
+
+
+_shared: tuple[int, ThreadPoolExecutor] | None = None
+_shared_lock = threading.Lock()
+
+
+def disk_executor() -> Executor:
+    """The one thread of this process that writes recordings, apart from the one that listens: disks stall."""
+    global _shared  # noqa: PLW0603 - one thread a process is the point
+    with _shared_lock:
+        if _shared is None or _shared[0] != os.getpid():
+            _shared = (os.getpid(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="earwitness-recording"))
+        return _shared[1]
