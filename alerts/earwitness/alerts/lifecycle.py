@@ -40,10 +40,14 @@ class Timing:
 class Insufficient:
     """Not enough data to say."""
 
+    kind: Literal["insufficient"] = "insufficient"
+
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
     """Measured, and within the threshold."""
+
+    kind: Literal["quiet"] = "quiet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class Pending:
 
     since_ns: int
     blind_since_ns: int | None = None
+    kind: Literal["pending"] = "pending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ class Firing:
     since_ns: int
     clean_since_ns: int | None = None
     blind_since_ns: int | None = None
+    kind: Literal["firing"] = "firing"
 
 
 State = Insufficient | Quiet | Pending | Firing

@@ -58,9 +58,9 @@ class Kafka(Part):
 
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"] = "PLAIN"
-    sasl_username: str | None = None
-    sasl_password: SecretStr | None = None
-    sasl_password_file: FilePath | None = None
+    sasl_plain_username: str | None = None
+    sasl_plain_password: SecretStr | None = None
+    sasl_plain_password_file: FilePath | None = None
     ssl_cafile: FilePath | None = None
     ssl_certfile: FilePath | None = None
     ssl_keyfile: FilePath | None = None

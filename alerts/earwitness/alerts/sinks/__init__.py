@@ -1,0 +1,1 @@
+"""Where notices go: one file each."""

@@ -1,0 +1,43 @@
+"""Notices on the console: words for a person at a terminal, one structured line for a log collector."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from datetime import tzinfo
+from typing import TextIO
+
+import structlog
+
+from earwitness.alerts.message import headline, text
+from earwitness.alerts.notification import Notice
+from earwitness.alerts.sinks.protocol import SinkFailed
+
+
+class ConsoleSink:
+    """``stream`` None: standard output."""
+
+    name = "console"
+
+    def __init__(self, stream: TextIO | None = None, zone: tzinfo | None = None) -> None:
+        self._stream = stream
+        self._zone = zone
+
+    def wants(self, notice: Notice) -> bool:
+        return True
+
+    async def send(self, notice: Notice) -> None:
+        stream = self._stream or sys.stdout
+        if not stream.isatty():
+            structlog.get_logger("earwitness.alerts").warning(
+                "alert", status=notice.status, rule=notice.rule, severity=notice.severity, labels=dict(notice.labels),
+                fingerprint=notice.fingerprint, message=headline(notice, self._zone),
+            )  # fmt: skip
+            return
+        try:
+            await asyncio.to_thread(stream.write, text(notice, self._zone) + "\n")
+        except (OSError, ValueError) as error:
+            raise SinkFailed(f"standard output is gone ({error})", again=False) from None
+
+    async def close(self) -> None:
+        return None
