@@ -52,13 +52,18 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a script should be measured as. ``overlap`` is a cell of the 2x2."""
+    """What a script should be measured as, in the words of the definitions.
 
+    ``overlap`` is a cell of the 2x2; ``answered`` and ``unanswered`` count eligible turns (a goodbye is ``closing``,
+    a backchannel opens none); ``dead_air`` counts stretches of 3 s and more.
+    """
+
+    answered: int
+    unanswered: int = 0
     overlap: Literal["TP", "FN", "FP", "TN"] | None = None
     outcome: str = "contained"
     dead_air: int = 0
     end_cause: str = "agent"
-    slow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,7 @@ SCENARIOS = {
                 Reply("Your new address is in our books.", hears=("address", "change")),
                 BYE,
             ),
-            Intent(),
+            Intent(answered=2),
         ),
         Scenario(
             "prescription",
@@ -129,7 +134,7 @@ SCENARIOS = {
                 Reply("Yes, you can come in until six.", hears=("come", "today")),
                 BYE,
             ),
-            Intent(),
+            Intent(answered=2),
             tool_s={"look_up": 0.4},
         ),
         Scenario(
@@ -148,7 +153,7 @@ SCENARIOS = {
                 Reply("It is ready for you.", hears=("check", "prescription"), first_token_s=SLOW_S),
                 BYE,
             ),
-            Intent(slow=True),
+            Intent(answered=3, dead_air=3),
         ),
         Scenario(
             "barge_in",
@@ -164,7 +169,7 @@ SCENARIOS = {
                 ),
                 BYE,
             ),
-            Intent(overlap="TP"),
+            Intent(answered=2, overlap="TP"),
         ),
         Scenario(
             "wrong_stop",
@@ -179,7 +184,7 @@ SCENARIOS = {
                 ),
                 BYE,
             ),
-            Intent(overlap="FP"),
+            Intent(answered=1, overlap="FP"),
         ),
         Scenario(
             "talked_through",
@@ -199,7 +204,7 @@ SCENARIOS = {
                 ),
                 BYE,
             ),
-            Intent(overlap="TN"),
+            Intent(answered=2, overlap="TN"),
         ),
         Scenario(
             "missed",
@@ -219,7 +224,7 @@ SCENARIOS = {
                 ),
                 BYE,
             ),
-            Intent(overlap="FN"),
+            Intent(answered=2, overlap="FN"),
         ),
         Scenario(
             "table",
@@ -231,7 +236,7 @@ SCENARIOS = {
                 Reply("Tonight we have roast chicken with rice.", hears=("dinner", "tell")),
                 BYE,
             ),
-            Intent(),
+            Intent(answered=2),
         ),
         Scenario(
             "order",
@@ -243,7 +248,7 @@ SCENARIOS = {
                 Reply("Of course, we will send it there.", hears=("office", "send")),
                 BYE,
             ),
-            Intent(),
+            Intent(answered=2),
             tool_s={"look_up": 0.5},
         ),
         Scenario(
@@ -252,7 +257,7 @@ SCENARIOS = {
             ORDERS,
             (Say("where is my package please"), HangUp(unanswered_s=7.0)),
             (Reply(hears=("where", "package"), tool="look_up", then="Your order will be there on Thursday."),),
-            Intent(outcome="abandoned", dead_air=1, end_cause="caller"),
+            Intent(answered=0, unanswered=1, outcome="abandoned", dead_air=1, end_cause="caller"),
             tool_s={"look_up": 30.0},
         ),
         Scenario(
@@ -261,7 +266,7 @@ SCENARIOS = {
             CLINIC,
             (Say("i want to speak to a real person"),),
             (Reply("I will connect you to a colleague.", hears=("person", "speak"), tool="transfer_to_human"),),
-            Intent(outcome="escalated"),
+            Intent(answered=1, outcome="escalated"),
             tool_s={"transfer_to_human": 1.0},
         ),
         Scenario(
@@ -273,7 +278,7 @@ SCENARIOS = {
                 Say("i would like to change my address please", hang_up_after_s=1.1),
             ),
             (Reply("Of course, we will send it there.", hears=("office", "send")),),
-            Intent(end_cause="caller"),
+            Intent(answered=1, end_cause="caller"),
         ),
     )
 }
@@ -305,6 +310,12 @@ BOOKINGS = (
     Booking(86, "clinic", "visit"),
     Booking(97, "clinic", "visit"),
 )
+
+
+ALERTS = frozenset(
+    {("slow answers", "clinic", "firing"), ("slow answers", "clinic", "resolved"), ("dead air", "orders", "firing")}
+)
+"""What the demo's rules should say of these calls: (rule, agent, status)."""
 
 
 def sentences() -> dict[str, frozenset[str]]:
