@@ -166,7 +166,7 @@ class RecordedTrack:
 
 
 class _WavFile:
-    """The file itself, in the disk's thread. Its header is right after every block: a killed process leaves a good file."""
+    """The file, in the disk's thread. Its header is right after every block: a killed process leaves a good file."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder

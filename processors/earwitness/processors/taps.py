@@ -74,7 +74,7 @@ class CallTaps:
         )
         for side, processor, handler in sides:
             if processor is not None and side not in self._by_hand:
-                processor.add_event_handler("on_after_push_frame", handler)
+                processor.add_event_handler("on_after_push_frame", handler)  # pyright: ignore[reportUnknownMemberType]
 
     def caller_frame(self, processor: FrameProcessor, frame: Frame) -> None:
         """A frame left the caller's side of the transport, whatever its direction."""

@@ -32,13 +32,15 @@ class SampleClock:
 
     def arrived(self, samples: int, arrival_ns: int) -> None:
         """``samples`` more have arrived, the last of them at ``arrival_ns``."""
-        first = self._end
+        last_bucket = (self._end - 1) // self._bucket
         self._end += samples
         delay_ns = arrival_ns - self._end * 1_000_000_000 // self._rate_hz
-        if self._delays and first // self._bucket == (self._end - 1) // self._bucket:
-            self._delays[-1] = (self._end, min(self._delays[-1][1], delay_ns))
-        else:
-            self._delays.append((self._end, delay_ns))
+        if self._delays and last_bucket == (self._end - 1) // self._bucket:
+            least = self._delays[-1][1]
+            if abs(delay_ns - least) <= LASTING_DELAY_NS:
+                self._delays[-1] = (self._end, min(least, delay_ns))
+                return
+        self._delays.append((self._end, delay_ns))
 
     def at_ns(self, position: int) -> int:
         """The moment of the sample at ``position``; raises ``ValueError`` before anything has arrived."""

@@ -135,9 +135,8 @@ class SpeechDetector:
             if len(self._recent) == BACK_FRAMES:
                 floor.quiet(self._recent[0][0])
             return None
-        if voiced:
-            self._voiced_frames += 1
-            self._add_speech(level_db)
+        self._voiced_frames += voiced
+        self._add_speech(level_db)
         if level_db > self._edge_gate_db() and now - self._last_voiced <= VOICED_REACH_FRAMES:
             self._last_loud = now
         if now - self._last_loud >= HANGOVER_FRAMES:
@@ -162,10 +161,9 @@ class SpeechDetector:
         first_voiced = next(i for i in window if recent[i][1])
         self._segment_power = self._segment_frames = 0
         self._voiced_frames = 0
-        for i in window:
-            if recent[i][1]:
-                self._voiced_frames += 1
-                self._add_speech(recent[i][0])
+        for i in range(first_voiced, len(recent)):
+            self._voiced_frames += recent[i][1]
+            self._add_speech(recent[i][0])
         gate_db = self._edge_gate_db()
         onset = first_voiced
         for i in range(first_voiced - 1, -1, -1):
@@ -183,7 +181,8 @@ class SpeechDetector:
         self._confirm.clear()
         self._recent = deque(list(self._recent)[last_frame - self._frame + 1 :], maxlen=BACK_FRAMES)
         end_ns = self._moment(last_frame) + int(FRAME_S * 1e9)
-        return Edge("end", end_ns, arrival_ns, self._snr_db(), int(self._voiced_frames * FRAME_S * 1e9), inferred)
+        voiced = min(self._voiced_frames, last_frame + 1 - self._onset_frame)
+        return Edge("end", end_ns, arrival_ns, self._snr_db(), int(voiced * FRAME_S * 1e9), inferred)
 
     def _moment(self, frame: int) -> int:
         return self._clock.at_ns(frame * self._input_hz // 100)
