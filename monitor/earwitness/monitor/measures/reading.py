@@ -37,15 +37,15 @@ class Reading:
     censored: int = 0
     eligible: int = 0
     coverage: float | None = None
-    quantiles: Mapping[str, Quantile] = field(default_factory=dict)
+    quantiles: Mapping[str, Quantile] = field(default_factory=dict[str, Quantile])
     """By ``p50``, ``p90``, ``p95``, ``p99``."""
-    answered_only: Mapping[str, Quantile] = field(default_factory=dict)
+    answered_only: Mapping[str, Quantile] = field(default_factory=dict[str, Quantile])
     count: int = 0
     denominator: int | None = None
     rate: float | None = None
     sum_s: float | None = None
     max_s: float | None = None
-    by_class: Mapping[str, int] = field(default_factory=dict)
+    by_class: Mapping[str, int] = field(default_factory=dict[str, int])
     """Counts by class where the measure has classes (``cell``, ``outcome``, ``part`` in ms, ``reason``)."""
     complete: bool = True
     restated: int = 0

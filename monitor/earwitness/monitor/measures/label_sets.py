@@ -1,0 +1,110 @@
+"""The label sets that measures are kept under: bounded, whatever the bots send (D15).
+
+Keys are ``agent``, ``version``, ``mode`` and those that the settings declare. A key takes declared values only, or
+open ones up to a bound; the rest is ``other``. Past the greatest number of sets everything is ``~other``. Both are
+counted, and sums over a key are right either way (definitions, "Records, windows, labels").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from earwitness.monitor.contract.records import AnyRecord
+from earwitness.monitor.measures.reading import Labels
+
+OTHER: Final = "other"
+OVERFLOW: Final = "~other"
+FIXED_KEYS: Final = ("agent", "version", "mode")
+
+LabelKeys = Mapping[str, Sequence[str] | None]
+"""Declared keys to their values; None: whatever comes, up to the bound."""
+
+
+class LabelSets:
+    """Label sets by number. A call's records keep the set that they were first given, so that what one revision
+    added the next can take away; ``forget`` ends that."""
+
+    def __init__(self, declared: LabelKeys | None = None, *, max_values: int = 50, max_sets: int = 2_000) -> None:
+        declared = declared or {}
+        self.keys: tuple[str, ...] = (*FIXED_KEYS, *(key for key in declared if key not in FIXED_KEYS))
+        self._open = [declared.get(key) is None for key in self.keys]
+        self._values: list[set[str]] = [set(declared.get(key) or ()) for key in self.keys]
+        self._max_values = max_values
+        self._max_sets = max_sets
+        self._numbers: dict[tuple[str, ...], int] = {}
+        self._labels: dict[int, Labels] = {}
+        self._of_call: dict[str, dict[tuple[str, ...], int]] = {}
+        self._matching: dict[Labels, list[int]] = {}
+        self._next = 0
+        self.refused_values: dict[str, int] = dict.fromkeys(self.keys, 0)
+        """Calls whose value of a key became ``other``."""
+        self.refused_sets = 0
+        """Calls that went to ``~other``."""
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def number_of(self, record: AnyRecord) -> int:
+        """The set that a record counts under."""
+        labels = record.labels
+        wanted = (record.agent, record.version or "", record.mode, *(labels.get(key, "") for key in self.keys[3:]))
+        of_call = self._of_call.get(record.call_id)
+        if of_call is None:
+            of_call = self._of_call[record.call_id] = {}
+        number = of_call.get(wanted)
+        if number is None:
+            number = of_call[wanted] = self._admit(wanted)
+        return number
+
+    def labels_of(self, number: int) -> Labels:
+        """The sorted pairs of a set."""
+        return self._labels[number]
+
+    def matching(self, where: Labels) -> Sequence[int]:
+        """The sets that agree with all pairs of ``where``."""
+        found = self._matching.get(where)
+        if found is None:
+            wanted = set(where)
+            found = [number for number, labels in self._labels.items() if wanted <= set(labels)]
+            self._matching[where] = found
+        return found
+
+    def forget(self, call_id: str) -> None:
+        """A call is over for good: none of its records will change any more."""
+        self._of_call.pop(call_id, None)
+
+    def retain(self, numbers: set[int]) -> None:
+        """Drop the sets that no bucket and no remembered call uses, and make room for new values."""
+        held = numbers | {number for sets in self._of_call.values() for number in sets.values()}
+        if held >= self._labels.keys():
+            return
+        self._numbers = {values: number for values, number in self._numbers.items() if number in held}
+        self._labels = {number: labels for number, labels in self._labels.items() if number in held}
+        self._matching.clear()
+        for i, is_open in enumerate(self._open):
+            if is_open:
+                self._values[i] = {values[i] for values in self._numbers} - {"", OTHER, OVERFLOW}
+
+    def _admit(self, wanted: tuple[str, ...]) -> int:
+        values = tuple(self._value(i, value) for i, value in enumerate(wanted))
+        if values not in self._numbers and len(self._numbers) >= self._max_sets:
+            self.refused_sets += 1
+            values = (OVERFLOW,) * len(self.keys)
+        number = self._numbers.get(values)
+        if number is None:
+            number = self._numbers[values] = self._next
+            self._next += 1
+            self._labels[number] = tuple(sorted(zip(self.keys, values, strict=True)))
+            self._matching.clear()
+        return number
+
+    def _value(self, i: int, value: str) -> str:
+        known = self._values[i]
+        if value in known or not value:
+            return value
+        if self._open[i] and len(known) < self._max_values:
+            known.add(value)
+            return value
+        self.refused_values[self.keys[i]] += 1
+        return OTHER
