@@ -7,10 +7,7 @@ from typing import cast
 from earwitness.alerts.quantities import Unit
 from earwitness.alerts.rules import Stat, Target
 from earwitness.monitor.measures.catalogue import UnknownMeasure, resolve
-
-WINDOWS_S = (60, 300, 1_800, 3_600, 7_200, 21_600, 86_400)
-LONG_WINDOWS_S = (259_200, 604_800)
-"""Kept for counts and the headline latency (definitions, "Records, windows, labels")."""
+from earwitness.monitor.measures.windows import LONG_STEP_S, STEP_OF
 
 
 def find_target(name: str) -> Target:
@@ -24,5 +21,6 @@ def find_target(name: str) -> Target:
     what = f"{measure.name}[{named.klass}]" if named.klass is not None else measure.name
     words = measure.name.replace("_", " ") + (f" ({named.klass})" if named.klass else "")
     title = words if stat in {"rate", "count"} or stat == measure.name else f"{words} {stat}"
-    windows = (*WINDOWS_S, *LONG_WINDOWS_S) if measure.headline or measure.kind == "count" else WINDOWS_S
+    kept_long = measure.headline or measure.kind in {"rate", "count"}
+    windows = tuple(window_s for window_s, step_s in STEP_OF.items() if kept_long or step_s != LONG_STEP_S)
     return Target(what, stat, unit, title, windows)

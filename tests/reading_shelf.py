@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
-
-from earwitness.alerts.rules import Rule, parse_rules
-from earwitness.alerts.targets import find_target
 from earwitness.monitor.measures.reading import Exemplar, Labels, Quantile, Reading
 
-MINUTE_NS = 60_000_000_000
 START_NS = 1_800_000_000 * 1_000_000_000
 """A whole minute: 2027-01-15 08:00:00 UTC."""
 
@@ -33,6 +28,23 @@ class Shelf:
             self.readings[measure, group] = reading
             self.seen_today.add(group)
 
+    def p95(
+        self,
+        value_s: float | None,
+        n: int,
+        group: Labels,
+        *,
+        more_than_s: float | None = None,
+        sum_s: float | None = None,
+    ) -> None:
+        found = {"p95": Quantile(value_s, more_than_s)} if n else {}
+        share = 1.0 if n else None
+        self.put("response_latency", group, Reading("", 0, 0, n=n, coverage=share, quantiles=found, sum_s=sum_s))
+
+    def rate(self, measure: str, count: int, denominator: int, group: Labels) -> None:
+        share = count / denominator if denominator else None
+        self.put(measure, group, Reading("", 0, 0, n=denominator, count=count, denominator=denominator, rate=share))
+
     def groups(self, by: Sequence[str], *, window_s: int, as_of_ns: int) -> list[Labels]:
         if as_of_ns < self.now_ns:
             return self.versions_before
@@ -52,22 +64,3 @@ class Shelf:
         self, measure: str, *, window_s: int, as_of_ns: int, where: Labels = (), limit: int = 3
     ) -> list[Exemplar]:
         return self.exemplars[:limit]
-
-
-def p95(value_s: float | None, n: int, *, more_than_s: float | None = None, sum_s: float | None = None) -> Reading:
-    found = {"p95": Quantile(value_s, more_than_s)} if n else {}
-    return Reading("", 0, 0, n=n, eligible=n, coverage=1.0 if n else None, quantiles=found, sum_s=sum_s)
-
-
-def rate(count: int, denominator: int) -> Reading:
-    share = count / denominator if denominator else None
-    return Reading("", 0, 0, n=denominator, count=count, denominator=denominator, rate=share)
-
-
-@pytest.fixture
-def shelf() -> Shelf:
-    return Shelf()
-
-
-def rules(text: str) -> tuple[Rule, ...]:
-    return parse_rules(text, find_target, ["route"], name="alerts.yaml")
