@@ -13,6 +13,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from examples.demo.callers import AGENT_VOICE, AGENTS, CALLER_VOICE, SCENARIOS, Agent, Scenario
+from examples.demo.child import announce, orders
+from examples.demo.clips import RATE, Clips
+from examples.demo.far_end import FarEnd, Moment
+from examples.demo.line import Line
+from examples.demo.llm_server import HEADER, MODEL
+from examples.demo.stt_pocketsphinx import PocketSphinxSTT
+from examples.demo.tts_clips import ClipTTS
 from loguru import logger
 from pipecat.adapters.llm.schemas.function_schema import FunctionSchema
 from pipecat.adapters.llm.schemas.tools_schema import ToolsSchema
@@ -28,15 +36,6 @@ from pipecat.services.openai.llm import OpenAILLMService
 from pipecat.turns.user_start import MinWordsUserTurnStartStrategy
 from pipecat.turns.user_turn_strategies import UserTurnStrategies
 from pipecat.workers.runner import WorkerRunner
-
-from examples.demo.callers import AGENT_VOICE, AGENTS, CALLER_VOICE, SCENARIOS, Agent, Scenario
-from examples.demo.child import announce, orders
-from examples.demo.clips import RATE, Clips
-from examples.demo.far_end import FarEnd, Moment
-from examples.demo.line import Line
-from examples.demo.llm_server import HEADER, MODEL
-from examples.demo.stt_pocketsphinx import PocketSphinxSTT
-from examples.demo.tts_clips import ClipTTS
 
 LONGEST_CALL_S = 60.0
 
@@ -96,7 +95,8 @@ class Bot:
             llm.register_function(name, _tool(name, scenario.tool_s.get(name, 0.1)))
         schemas = [FunctionSchema(name=name, description=name, properties={}, required=[]) for name in tools]
         context = LLMContext(
-            [{"role": "system", "content": "You answer the telephone."}], tools=ToolsSchema(standard_tools=list(schemas))
+            [{"role": "system", "content": "You answer the telephone."}],
+            tools=ToolsSchema(standard_tools=list(schemas)),
         )
         words = self._agent.min_words
         strategies = UserTurnStrategies(start=[MinWordsUserTurnStartStrategy(min_words=words)]) if words else None
@@ -126,13 +126,19 @@ class Bot:
 
 
 def _tool(name: str, takes_s: float) -> Any:
+    """A tool of the agent; ``end_call`` and a hand-over end the call once what was said has been heard."""
+
     async def run(call: FunctionCallParams) -> None:
         if name == "end_call":
-            await call.result_callback({"done": True}, properties=FunctionCallResultProperties(run_llm=False))
+            await call.result_callback({"ok": True}, properties=FunctionCallResultProperties(run_llm=False))
             await call.llm.push_frame(EndWorkerFrame(reason="the conversation is over"))
             return
         await asyncio.sleep(takes_s)
-        await call.result_callback({"done": True})
+        if name != "transfer_to_human":
+            await call.result_callback({"ok": True})
+            return
+        await call.result_callback({"ok": True}, properties=FunctionCallResultProperties(run_llm=False))
+        await call.llm.push_frame(EndWorkerFrame(reason="handed over to a human"))
 
     return run
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-
 from examples.demo.callers import HangUp, Say, Scenario
 from examples.demo.clips import RATE, Pcm
 

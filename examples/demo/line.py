@@ -10,14 +10,13 @@ import asyncio
 import time
 
 import numpy as np
+from examples.demo.clips import RATE
+from examples.demo.far_end import FRAME_SAMPLES, FarEnd
 from pipecat.frames.frames import ClientConnectedFrame, InputAudioRawFrame, OutputAudioRawFrame, StartFrame
 from pipecat.processors.frame_processor import FrameProcessor
 from pipecat.transports.base_input import BaseInputTransport
 from pipecat.transports.base_output import BaseOutputTransport
 from pipecat.transports.base_transport import BaseTransport, TransportParams
-
-from examples.demo.clips import RATE
-from examples.demo.far_end import FRAME_SAMPLES, FarEnd
 
 _FRAME_S = FRAME_SAMPLES / RATE
 _TOO_LATE_S = 0.5
@@ -79,7 +78,7 @@ class _LineIn(BaseInputTransport):
             await self.cancel_task(self._microphone)
             self._microphone = None
         self._line.person.end(time.monotonic())
-        await super().cleanup()
+        await super().cleanup()  # type: ignore[no-untyped-call]
 
     async def _play(self) -> None:
         due_s = time.monotonic()
@@ -115,5 +114,3 @@ class _LineOut(BaseOutputTransport):
         self._due_s = starts_s + frame.num_frames / frame.sample_rate
         await asyncio.sleep(max(0.0, self._due_s - time.monotonic()))
         return True
-
-

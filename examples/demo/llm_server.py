@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
-
 from examples.demo.callers import SCENARIOS, Reply, Scenario
 from examples.demo.child import announce, until_parent_leaves
 
@@ -57,7 +56,7 @@ def _not_yet_given(scenario: Scenario, spoken: Sequence[Mapping[str, Any]]) -> R
     said = " ".join(_text(m) for m in spoken if m["role"] == "assistant")
     called = {call["function"]["name"] for m in spoken for call in m.get("tool_calls") or ()}
     for reply in scenario.replies:
-        if not (reply.text and reply.text[:20] in said) and not (reply.tool in called):
+        if not (reply.text and reply.text[:20] in said) and reply.tool not in called:
             return reply
     return None
 
@@ -84,7 +83,7 @@ def chunks(said: Answer, created: int) -> list[dict[str, Any]]:
     words = said.text.split()
     deltas += [{"content": word if i == 0 else f" {word}"} for i, word in enumerate(words)]
     if said.tool:
-        call = {"index": 0, "id": f"call_{said.tool}_{created}", "type": "function"}
+        call: dict[str, Any] = {"index": 0, "id": f"call_{said.tool}_{created}", "type": "function"}
         deltas.append({"tool_calls": [call | {"function": {"name": said.tool, "arguments": ""}}]})
         deltas.append({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]})
     finish = "tool_calls" if said.tool else "stop"

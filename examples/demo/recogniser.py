@@ -12,9 +12,8 @@ import json
 import sys
 from collections import deque
 
-import pocketsphinx
+import pocketsphinx  # type: ignore[import-untyped]
 from aiohttp import WSMsgType, web
-
 from examples.demo.child import announce, until_parent_leaves
 
 RATE = 16_000

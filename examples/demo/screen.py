@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
+from examples.demo.switchboard import Placed
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.rule import Rule
 from rich.text import Text
 
-from examples.demo.switchboard import Placed
-
+View = list[str] | RenderableType
 _LINES_SHOWN = 10
 _PLAIN_EVERY_S = 15.0
 
@@ -24,7 +24,7 @@ class Screen(Protocol):
 
     def say(self, line: str) -> None: ...
 
-    def numbers(self, view: Sequence[str] | RenderableType) -> None: ...
+    def numbers(self, view: View) -> None: ...
 
     def close(self) -> None: ...
 
@@ -41,7 +41,7 @@ class Plain:
         self._write(line)
         sys.stdout.flush()
 
-    def numbers(self, view: Sequence[str] | RenderableType) -> None:
+    def numbers(self, view: View) -> None:
         if time.monotonic() - self._shown_s < _PLAIN_EVERY_S:
             return
         self._shown_s = time.monotonic()
@@ -70,7 +70,7 @@ class Terminal:
         self._lines.append(line)
         self._draw()
 
-    def numbers(self, view: Sequence[str] | RenderableType) -> None:
+    def numbers(self, view: View) -> None:
         self._view = _renderable(view)
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
@@ -98,5 +98,5 @@ def call_line(call: Placed) -> str:
     return f"{at}  {call.call} ended   {call.agent:<11} after {call.ended_s - call.started_s:.0f} s{lagged}"
 
 
-def _renderable(view: Sequence[str] | RenderableType) -> RenderableType:
-    return Text("\n".join(view)) if isinstance(view, list | tuple) else view  # type: ignore[arg-type]
+def _renderable(view: View) -> RenderableType:
+    return Text("\n".join(view)) if isinstance(view, list) else view

@@ -54,7 +54,7 @@ class PocketSphinxSTT(STTService):
         self._tasks = [self.create_task(self._send(socket)), self.create_task(self._receive(socket))]
 
     async def cleanup(self) -> None:
-        await super().cleanup()
+        await super().cleanup()  # type: ignore[no-untyped-call]
         for task in self._tasks:
             await self.cancel_task(task)
         self._tasks = []

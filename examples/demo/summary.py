@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-
 from examples.demo.switchboard import Placed
 
 CELLS = ("TP", "FN", "FP", "TN")
@@ -79,7 +78,9 @@ def compare(measured: Counts, wanted: Counts) -> list[Line]:
         lines.append(_row(f"ended by {name}", measured.end_causes.get(name, 0), wanted.end_causes.get(name, 0)))
     for rule, agent, status in sorted(measured.alerts | wanted.alerts):
         alert = (rule, agent, status)
-        lines.append(_row(f"alert {rule}, {agent}, {status}", int(alert in measured.alerts), int(alert in wanted.alerts)))
+        lines.append(
+            _row(f"alert {rule}, {agent}, {status}", int(alert in measured.alerts), int(alert in wanted.alerts))
+        )
     return lines
 
 
@@ -101,10 +102,9 @@ def table(lines: Sequence[Line]) -> list[str]:
     """The comparison as text."""
     widths = [max(len(line.what) for line in lines), max(8, *(len(line.measured) for line in lines))]
     rows = [f"  {'':<{widths[0]}}  {'measured':>{widths[1]}}  as the scripts intended"]
-    rows += [
-        f"  {line.what:<{widths[0]}}  {line.measured:>{widths[1]}}  {line.intended}{'' if line.agrees else '   <- differs'}"
-        for line in lines
-    ]
+    for line in lines:
+        note = "" if line.agrees else "   <- differs"
+        rows.append(f"  {line.what:<{widths[0]}}  {line.measured:>{widths[1]}}  {line.intended}{note}")
     return rows
 
 

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import numpy as np
+from examples.demo.clips import RATE, Clips, MissingClip
 from pipecat.frames.frames import ErrorFrame, Frame, TTSAudioRawFrame
 from pipecat.services.settings import TTSSettings
 from pipecat.services.tts_service import TTSService
-
-from examples.demo.clips import RATE, Clips, MissingClip
 
 _CHUNK_SAMPLES = RATE // 5
 _BETWEEN_CHUNKS_S = 0.02
