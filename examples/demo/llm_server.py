@@ -87,10 +87,15 @@ def chunks(said: Answer, created: int) -> list[dict[str, Any]]:
         deltas.append({"tool_calls": [call | {"function": {"name": said.tool, "arguments": ""}}]})
         deltas.append({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]})
     finish = "tool_calls" if said.tool else "stop"
-    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": finish})
-    base = {"id": f"chatcmpl-{created}", "object": "chat.completion.chunk", "created": created, "model": MODEL}
-    usage = {"prompt_tokens": 40, "completion_tokens": len(words), "total_tokens": 40 + len(words)}
+    base: dict[str, Any] = {
+        "id": f"chatcmpl-{created}",
+        "object": "chat.completion.chunk",
+        "created": created,
+        "model": MODEL,
+    }
+    usage: dict[str, Any] = {"prompt_tokens": 40, "completion_tokens": len(words), "total_tokens": 40 + len(words)}
     return [base | {"choices": [choice]} for choice in choices] + [base | {"choices": [], "usage": usage}]
 
 
