@@ -1,8 +1,9 @@
-"""A real Kafka on loopback, for tests and for trying out: ``python tools/kafka.py up | down | status``.
+"""A real Kafka on loopback, for tests and for trying out: ``python tools/kafka.py up | down | status | pause | resume``.
 
 Taken in this order: what EARWITNESS_TEST_KAFKA (host:port) points at; a Docker engine that answers, with
 deploy/compose.yaml; Java 17 or newer with Kafka's jars resolved by Maven (deploy/kafka/pom.xml), both installed by apt
-where they are missing and that is allowed. Everything lies under .run/kafka/; its data goes with ``down``.
+where they are missing and that is allowed. Everything lies under .run/kafka/, or where EARWITNESS_KAFKA_RUN says (for a
+second broker); its data goes with ``down``. ``pause`` makes the broker hang, for tests of what then happens.
 
 Standard library only, since it runs before there is an environment. ``up`` prints the bootstrap address on standard
 output and nothing else. Exit codes: 0 done; 1 no broker is up (``status``); 2 wrong use; 3 no way to get a Kafka here.
@@ -30,12 +31,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
-RUN = ROOT / ".run" / "kafka"
-BOOTSTRAP, PID, ENGINE, LOG, LIBS, DATA = (
-    RUN / name for name in ("bootstrap", "pid", "engine", "broker.log", "libs", "data")
-)
+SHARED = ROOT / ".run" / "kafka"
+LIBS = SHARED / "libs"
+RUN = Path(os.environ.get("EARWITNESS_KAFKA_RUN", SHARED)).absolute()
+BOOTSTRAP, PID, ENGINE, LOG, DATA = (RUN / name for name in ("bootstrap", "pid", "engine", "broker.log", "data"))
 PROPERTIES = RUN / "server.properties"
-COMPOSE = ("docker", "compose", "-p", "earwitness-kafka", "-f", str(DEPLOY / "compose.yaml"))
+PROJECT = f"earwitness-kafka-{hashlib.sha256(str(RUN).encode()).hexdigest()[:8]}"
+COMPOSE = ("docker", "compose", "-p", PROJECT, "-f", str(DEPLOY / "compose.yaml"))
 JAVA_MIN = 17
 START_WITHIN_S = 60.0
 STOP_WITHIN_S = 20.0
@@ -199,6 +201,7 @@ def jars() -> Path:
     """Resolve the jars once for each version of the pom, and return a Java to run them."""
     pom = DEPLOY / "kafka" / "pom.xml"
     stamp, digest = LIBS / ".pom", hashlib.sha256(pom.read_bytes()).hexdigest()
+    LIBS.parent.mkdir(parents=True, exist_ok=True)
     fresh = read(stamp) == digest
     java = java_and_maven(need_maven=not fresh)
     if not fresh:
@@ -354,10 +357,29 @@ def status() -> int:
     return 0
 
 
+def pause() -> int:
+    return hang("pause", signal.SIGSTOP)
+
+
+def resume() -> int:
+    return hang("unpause", signal.SIGCONT)
+
+
+def hang(docker_command: str, sign: signal.Signals) -> int:
+    pid = read(PID)
+    if read(ENGINE) == "docker":
+        return run(*COMPOSE, docker_command, "kafka", timeout_s=60).returncode
+    if pid is None or not is_ours(int(pid)):
+        say("not up")
+        return 1
+    os.kill(int(pid), sign)
+    return 0
+
+
 def main(arguments: list[str]) -> int:
-    commands = {"up": up, "down": down, "status": status}
+    commands = {"up": up, "down": down, "status": status, "pause": pause, "resume": resume}
     if len(arguments) != 1 or arguments[0] not in commands:
-        say("usage: python tools/kafka.py up | down | status")
+        say(f"usage: python tools/kafka.py {' | '.join(commands)}")
         return 2
     return commands[arguments[0]]()
 

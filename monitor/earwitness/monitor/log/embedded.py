@@ -43,7 +43,7 @@ class EmbeddedSettings:
     busy_timeout_s: float = 5.0
     session_s: float = 10.0
     heartbeat_s: float = 1.0
-    look_every_s: float = 0.02
+    look_every_s: float = 0.03
     synchronous: Literal["normal", "full"] = "normal"
 
 

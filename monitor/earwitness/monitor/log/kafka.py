@@ -1,0 +1,235 @@
+"""The log on Kafka. Facts about aiokafka and real brokers that this rests on were tried, and its tests try them again.
+
+Topics are made with LogAppendTime, so the broker dates every record. Keys go to partitions by Kafka's own murmur2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from earwitness.monitor.log.kafka_clients import (
+    in_words,
+    new_admin,
+    new_consumer,
+    quieten,
+    stop_admin,
+    stop_consumer,
+)
+from earwitness.monitor.log.kafka_library import KafkaError, kafka, kafka_admin, kafka_errors
+from earwitness.monitor.log.kafka_producer import KafkaAppender
+from earwitness.monitor.log.kafka_reader import KafkaReader
+from earwitness.monitor.log.kafka_settings import KafkaSettings
+from earwitness.monitor.log.limits import check_sizes
+from earwitness.monitor.log.protocol import LogRefused, Outgoing, TopicInfo, TopicSpec
+from earwitness.monitor.log.url import KafkaUrl
+
+T = TypeVar("T")
+_EXISTS = 36
+_MAX_WITHOUT_DEFAULT = 3
+
+
+class KafkaLog:
+    """A `Log` on a Kafka cluster; made by `open`. Each client inside connects when it is first needed."""
+
+    def __init__(self, url: KafkaUrl, settings: KafkaSettings) -> None:
+        self._url = url
+        self._settings = settings
+        self._name = f"Kafka {','.join(url.servers)}"
+        self._within_s = settings.request_timeout_ms / 1000
+        self._appender = KafkaAppender(settings, self._name)
+        self._readers: set[KafkaReader] = set()
+        self._admin: Any = None
+        self._query: Any = None
+        self._asking = asyncio.Lock()
+        self._closed = False
+        quieten()
+
+    @classmethod
+    async def open(cls, url: KafkaUrl, settings: KafkaSettings) -> KafkaLog:
+        """Connect. Raises LogError where nobody answers or we are refused."""
+        log = cls(url, settings)
+        try:
+            await log._ask_admin(lambda admin: admin.describe_cluster())
+        except BaseException:
+            await log.close()
+            raise
+        return log
+
+    @property
+    def url(self) -> str:
+        return str(self._url)
+
+    @property
+    def prefix(self) -> str:
+        return self._url.prefix
+
+    def _check(self) -> None:
+        if self._closed:
+            raise LogRefused(f"{self._name}: closed, open it again")
+
+    async def append(self, topic: str, records: Sequence[Outgoing]) -> None:
+        self._check()
+        check_sizes(records, topic, self._name)
+        await self._appender.append(topic, records)
+
+    async def reader(
+        self, topic: str, *, group: str | None = None, start: Mapping[int, int] | str = "earliest"
+    ) -> KafkaReader:
+        partitions = await self._partitions(topic)
+        reader = KafkaReader(
+            self._settings, self._name, topic, group=group, start=start, on_close=self._readers.discard
+        )
+        self._readers.add(reader)
+        try:
+            await reader.open(len(partitions))
+        except BaseException:
+            await reader.close()
+            raise
+        return reader
+
+    async def positions_by_time(self, topic: str, append_ns: int) -> dict[int, int]:
+        # Ends first: what is appended between the two questions lies at an end or after it.
+        ends = await self.end_positions(topic)
+        at_ms = -(-max(0, append_ns) // 1_000_000)
+        wanted = {kafka.TopicPartition(topic, number): at_ms for number in ends}
+        found = await self._ask(lambda query: query.offsets_for_times(wanted), topic)
+        return {tp.partition: ends[tp.partition] if at is None else at.offset for tp, at in sorted(found.items())}
+
+    async def end_positions(self, topic: str) -> dict[int, int]:
+        tps = await self._partitions(topic)
+        return _by_number(await self._ask(lambda query: query.end_offsets(tps), topic))
+
+    async def start_positions(self, topic: str) -> dict[int, int]:
+        tps = await self._partitions(topic)
+        return _by_number(await self._ask(lambda query: query.beginning_offsets(tps), topic))
+
+    async def committed(self, group: str, topic: str) -> dict[int, int]:
+        tps = await self._partitions(topic)
+        found = await self._ask_admin(lambda admin: admin.list_consumer_group_offsets(group, partitions=tps), topic)
+        return {tp.partition: at.offset for tp, at in sorted(found.items()) if at.offset >= 0}
+
+    async def topics(self) -> dict[str, TopicInfo]:
+        """Those of this log's prefix."""
+        described = await self._ask_admin(lambda admin: admin.describe_topics())
+        counts = {
+            topic["topic"]: len(topic["partitions"])
+            for topic in described
+            if topic["topic"].startswith(f"{self.prefix}.")
+        }
+        configs = await self._configs(sorted(counts))
+        return {
+            name: TopicInfo(
+                name,
+                count,
+                compacted="compact" in configs[name]["cleanup.policy"],
+                append_time=configs[name]["message.timestamp.type"] == "LogAppendTime",
+                retention_ms=_retention_ms(configs[name]),
+            )
+            for name, count in sorted(counts.items())
+        }
+
+    async def _configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        if not names:
+            return {}
+        topic = kafka_admin.config_resource.ConfigResourceType.TOPIC
+        resources = [kafka_admin.config_resource.ConfigResource(topic, name) for name in names]
+        answers = await self._ask_admin(lambda admin: admin.describe_configs(resources))
+        configs: dict[str, dict[str, str]] = {}
+        for error_code, _, _, name, entries in (resource for answer in answers for resource in answer.resources):
+            if error_code:
+                raise in_words(kafka_errors.for_code(error_code)(), self._name, name)
+            configs[name] = {entry[0]: entry[1] for entry in entries}
+        return configs
+
+    async def create_topics(self, specs: Sequence[TopicSpec]) -> list[str]:
+        replicas = self._settings.replication_factor
+        refused: dict[str, int] = {}
+        created: list[str] = []
+        wanted = list(specs)
+        while wanted:
+            answer = await self._create([self._new_topic(spec, replicas) for spec in wanted])
+            codes = {one[0]: one[1] for one in answer.topic_errors}
+            created += [name for name, code in codes.items() if code == 0]
+            refused = {name: code for name, code in codes.items() if code not in {0, _EXISTS}}
+            wanted = [spec for spec in wanted if spec.name in refused] if replicas == -1 else []
+            if wanted:
+                # An old broker has no default for us to ask for.
+                cluster = await self._ask_admin(lambda admin: admin.describe_cluster())
+                replicas = min(_MAX_WITHOUT_DEFAULT, len(cluster["brokers"]))
+        for name, code in refused.items():
+            raise in_words(kafka_errors.for_code(code)(), self._name, name)
+        return created
+
+    async def _create(self, topics: list[Any]) -> Any:
+        return await self._ask_admin(lambda admin: admin.create_topics(topics))
+
+    def _new_topic(self, spec: TopicSpec, replicas: int) -> Any:
+        configs = {"message.timestamp.type": "LogAppendTime", **self._settings.topic_configs}
+        if spec.compacted:
+            configs["cleanup.policy"] = "compact"
+        if spec.retention_ms is not None:
+            configs["retention.ms"] = str(spec.retention_ms)
+        topic = kafka_admin.NewTopic(spec.name, spec.partitions, 1, topic_configs=configs)
+        # aiokafka refuses -1, the cluster's own default, though brokers have taken it since 2.4.
+        topic.replication_factor = replicas
+        return topic
+
+    async def _partitions(self, topic: str) -> list[Any]:
+        """The topic's partitions, asked anew. Raises LogRefused where there is no such topic."""
+        (described,) = await self._ask_admin(lambda admin: admin.describe_topics([topic]), topic)
+        if described["error_code"]:
+            raise in_words(kafka_errors.for_code(described["error_code"])(), self._name, topic)
+        return [
+            kafka.TopicPartition(topic, number) for number in sorted(p["partition"] for p in described["partitions"])
+        ]
+
+    async def _ask_admin(self, question: Callable[[Any], Awaitable[T]], topic: str = "") -> T:
+        self._check()
+        async with self._asking:
+            if self._admin is None:
+                self._admin = await new_admin(self._settings, self._name)
+            admin = self._admin
+        return await self._answer(question(admin), topic)
+
+    async def _ask(self, question: Callable[[Any], Awaitable[T]], topic: str) -> T:
+        self._check()
+        async with self._asking:
+            if self._query is None:
+                self._query = await new_consumer(self._settings, self._name)
+            query = self._query
+        return await self._answer(question(query), topic)
+
+    async def _answer(self, answer: Awaitable[T], topic: str) -> T:
+        try:
+            async with asyncio.timeout(self._within_s):
+                return await answer
+        except (KafkaError, OSError, TimeoutError) as error:
+            # What did not answer is made anew at the next question.
+            await self._stop_asking()
+            raise in_words(error, self._name, topic) from error
+
+    async def _stop_asking(self) -> None:
+        admin, self._admin = self._admin, None
+        query, self._query = self._query, None
+        ends = [stop(client) for client, stop in ((admin, stop_admin), (query, stop_consumer)) if client is not None]
+        await asyncio.gather(*ends)
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.gather(
+            self._appender.close(), self._stop_asking(), *(reader.close() for reader in [*self._readers])
+        )
+
+
+def _by_number(offsets: Mapping[Any, int]) -> dict[int, int]:
+    return {tp.partition: offset for tp, offset in sorted(offsets.items())}
+
+
+def _retention_ms(configs: Mapping[str, str]) -> int | None:
+    """None: for ever, or as compaction has it."""
+    kept = int(configs["retention.ms"])
+    return None if kept < 0 or configs["cleanup.policy"] == "compact" else kept

@@ -1,0 +1,139 @@
+"""Appending to Kafka: own batches per partition, acknowledged by all replicas, and a producer that can be replaced.
+
+An append that is cancelled leaves its batch with the producer, which delivers it in order later or never; one that
+meets its bound, or a producer that is broken for good, costs the producer: the next append makes a new one. Either way
+the fate of those records is unknown, and appending them again is safe, since readers fold by identity.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from earwitness.monitor.log.kafka_clients import abandon_producer, in_words, new_producer, stop_producer
+from earwitness.monitor.log.kafka_library import TOO_LARGE, KafkaError, kafka_errors
+from earwitness.monitor.log.kafka_settings import KafkaSettings
+from earwitness.monitor.log.keys import partition_of
+from earwitness.monitor.log.protocol import LogUnavailable, Outgoing
+
+
+@dataclass(slots=True)
+class _Running:
+    producer: Any
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class KafkaAppender:
+    """Appends batches through one producer, which it makes when first needed."""
+
+    def __init__(self, settings: KafkaSettings, name: str) -> None:
+        self._settings = settings
+        self._name = name
+        self._within_s = settings.request_timeout_ms / 1000 * 1.5
+        self._running: _Running | None = None
+        self._starting = asyncio.Lock()
+        self._endings: set[asyncio.Task[None]] = set()
+
+    async def append(self, topic: str, records: Sequence[Outgoing]) -> None:
+        """Raises LogUnavailable within one and a half request timeouts, LogRefused, RecordTooLarge."""
+        running: _Running | None = None
+        try:
+            async with asyncio.timeout(self._within_s):
+                running = await self._ready()
+                await self._until_lost(running, self._send_all(running.producer, topic, records))
+        except TimeoutError as error:
+            if running is not None:
+                self._lose(running)
+            raise LogUnavailable(
+                f"{self._name}: {len(records)} records for {topic} were not acknowledged within {self._within_s:g} s; "
+                "is the broker stopped, or are too few replicas in sync?"
+            ) from error
+        except KafkaError as error:
+            if running is not None and not isinstance(error, TOO_LARGE):
+                self._lose(running)
+            raise in_words(error, self._name, topic) from error
+
+    async def _ready(self) -> _Running:
+        async with self._starting:
+            running = self._running
+            if running is not None and running.producer._sender.sender_task.done():
+                self._lose(running)
+            if self._running is None:
+                self._running = _Running(await new_producer(self._settings, self._name))
+            return self._running
+
+    async def _until_lost(self, running: _Running, work: Any) -> None:
+        """Do the work, unless the producer is given up meanwhile."""
+        sending = asyncio.create_task(work)
+        lost = asyncio.create_task(running.lost.wait())
+        try:
+            await asyncio.wait({sending, lost}, return_when=asyncio.FIRST_COMPLETED)
+            if not sending.done():
+                raise LogUnavailable(f"{self._name}: the connection was given up; try again")
+            await sending
+        finally:
+            sending.cancel()
+            lost.cancel()
+            await asyncio.wait({sending, lost})
+            if not sending.cancelled():
+                sending.exception()
+
+    async def _send_all(self, producer: Any, topic: str, records: Sequence[Outgoing]) -> None:
+        count = await self._partition_count(producer, topic)
+        by_partition: dict[int, list[Outgoing]] = {}
+        for record in records:
+            by_partition.setdefault(partition_of(record.key, count), []).append(record)
+        sent = [_send(producer, topic, number, batch) for number, batch in by_partition.items()]
+        for failure in await asyncio.gather(*sent, return_exceptions=True):
+            if failure is not None:
+                raise failure
+
+    async def _partition_count(self, producer: Any, topic: str) -> int:
+        known = producer.client.cluster.partitions_for_topic(topic)
+        if known is None:
+            # aiokafka would wait for a topic that does not exist; ask what exists instead.
+            cluster = await producer.client.fetch_all_metadata()
+            if not cluster.partitions_for_topic(topic):
+                raise kafka_errors.UnknownTopicOrPartitionError
+            known = await producer.partitions_for(topic)
+        return len(known)
+
+    def _lose(self, running: _Running) -> None:
+        if running is self._running:
+            self._running = None
+        if not running.lost.is_set():
+            running.lost.set()
+            ending = asyncio.create_task(abandon_producer(running.producer))
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
+
+    async def close(self) -> None:
+        """Flush and end within 4 s."""
+        running, self._running = self._running, None
+        endings: set[asyncio.Task[None]] = {*self._endings}
+        if running is not None:
+            endings.add(asyncio.create_task(stop_producer(running.producer)))
+        if endings:
+            await asyncio.wait(endings)
+
+
+async def _send(producer: Any, topic: str, partition: int, records: Sequence[Outgoing]) -> None:
+    """Send one partition's records in order, batch after batch; a batch that is too large for the topic in halves."""
+    at = 0
+    while at < len(records):
+        batch, first = producer.create_batch(), at
+        while at < len(records):
+            record = records[at]
+            if batch.append(key=record.key.encode(), value=record.value, timestamp=None) is None:
+                break
+            at += 1
+        try:
+            await (await producer.send_batch(batch, topic, partition=partition))
+        except TOO_LARGE:
+            middle = first + (at - first) // 2
+            if middle == first:
+                raise
+            await _send(producer, topic, partition, records[first:middle])
+            await _send(producer, topic, partition, records[middle:at])
