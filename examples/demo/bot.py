@@ -48,6 +48,11 @@ class Bot:
         self._llm_url = llm_url
         self._recogniser_url = recogniser_url
         self._clips = clips
+        self._workers: set[PipelineWorker] = set()
+
+    async def hang_up(self) -> None:
+        """End the calls that are still going on."""
+        await asyncio.gather(*(worker.cancel() for worker in self._workers))
 
     async def take(self, call: str, scenario: Scenario) -> None:
         """Take one call from its first ring to its end."""
@@ -77,10 +82,12 @@ class Bot:
         await worker.queue_frame(LLMRunFrame())
         runner = WorkerRunner(handle_sigint=False)
         await runner.add_workers(worker)
+        self._workers.add(worker)
         try:
             await asyncio.wait_for(runner.run(), LONGEST_CALL_S)
         except TimeoutError:
             announce(call=call, fact="overran")
+        self._workers.discard(worker)
         announce(call=call, fact="ended", wall_s=round(time.time(), 4), worst_lag_s=round(line.worst_lag_s, 3))
 
     def _worker(self, line: Line, scenario: Scenario, call: str) -> PipelineWorker:
@@ -157,6 +164,7 @@ async def _main() -> None:
     async with asyncio.TaskGroup() as calls:
         async for order in orders():
             calls.create_task(bot.take(order["call"], SCENARIOS[order["scenario"]]))
+        await bot.hang_up()
 
 
 if __name__ == "__main__":
