@@ -1,0 +1,118 @@
+"""Whether a turn counts (definitions, "Speech and turns": class of a turn), and why it has no answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from earwitness.monitor.calls.scene import Scene
+from earwitness.monitor.calls.transcripts import interim_only, text_of
+from earwitness.monitor.calls.turns import Talk, TurnDraft
+from earwitness.monitor.contract.records import EndCause, Reason, TurnClass
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What became of a turn. ``resolved``: it was answered, or the wait was in vain."""
+
+    turn_class: TurnClass
+    unanswered: bool
+    overdue: bool
+    waited_ns: int | None
+    resolved: bool
+    until_ns: int
+    reason: Reason | None
+
+
+def words_in(turn: TurnDraft) -> tuple[str, ...]:
+    """All words of a turn."""
+    return tuple(w for u in turn.utterances for w in u.words)
+
+
+def turn_text(turn: TurnDraft) -> str | None:
+    """What the caller said in the turn."""
+    if turn.utterances[0].words_only:
+        return " ".join(u.final_text for u in turn.utterances if u.final_text) or None
+    return text_of([s for u in turn.utterances for s in u.segments])
+
+
+def is_interim_only(turn: TurnDraft) -> bool:
+    """Whether only interim words were ever heard of it."""
+    return interim_only([s for u in turn.utterances for s in u.segments])
+
+
+def standing(scene: Scene, talk: Talk, n: int, cause: EndCause | None) -> Standing:
+    """Class and fate of the ``n``-th turn; ``cause``: how the call ended, None while it goes on."""
+    turn = talk.turns[n]
+    is_last = n + 1 == len(talk.turns)
+    until = scene.horizon_ns if is_last else talk.turns[n + 1].start_ns
+    in_vain = turn.answer is None and (scene.over or not is_last)
+    turn_class = _class(scene, turn, until, cause if is_last else None)
+    u_off = turn.end_ns(scene.horizon_ns)
+    waited = max(until - u_off, 0) if turn.answer is None else None
+    overdue = waited is not None and waited >= scene.bounds.overdue_ns and turn_class == "eligible"
+    return Standing(
+        turn_class,
+        unanswered=in_vain and turn_class == "eligible",
+        overdue=overdue,
+        waited_ns=waited if in_vain or overdue else None,
+        resolved=in_vain or turn.answer is not None,
+        until_ns=until,
+        reason=_reason(scene, talk, turn, turn_class, until),
+    )
+
+
+def _class(scene: Scene, turn: TurnDraft, until_ns: int, cause: EndCause | None) -> TurnClass:
+    bounds, end = scene.bounds, turn.end_ns(scene.horizon_ns)
+    if not scene.agent_edges:
+        return "unobservable"
+    last = turn.utterances[-1]
+    if last.segments and all(s.muted for s in last.segments):
+        return "muted"
+    settled = scene.over or scene.horizon_ns - end >= bounds.words_reach_ns or until_ns < scene.horizon_ns
+    if scene.recogniser and settled and not words_in(turn):
+        return "no_transcript"
+    if turn.answer is not None:
+        return "eligible"
+    if any(v.run is not None and v.run.why == "greeting" and turn.start_ns < v.on_ns <= until_ns for v in scene.voices):
+        return "greeted"
+    if cause is None:
+        return "eligible"
+    since = scene.horizon_ns - end
+    if cause == "caller" and since <= bounds.closing_ns:
+        return "closing"
+    if cause == "agent" and _took_leave(scene, turn):
+        return "closing"
+    if cause in ("transport", "unknown", "error") and since <= bounds.lost_ns:
+        return "lost"
+    return "eligible"
+
+
+def _took_leave(scene: Scene, turn: TurnDraft) -> bool:
+    """The agent's farewell was audible, and the caller's words are a closing or a backchannel."""
+    words = words_in(turn)
+    if not scene.lexicon.is_closing(words) and not scene.lexicon.is_backchannel(words):
+        return False
+    return any(
+        v.run is not None and scene.lexicon.is_closing(scene.said_by(v.run, 0, scene.horizon_ns)) for v in scene.voices
+    )
+
+
+def _reason(scene: Scene, talk: Talk, turn: TurnDraft, turn_class: TurnClass, until_ns: int) -> Reason | None:
+    """Why an unanswered turn has no latency, where that is known."""
+    if turn_class == "no_transcript":
+        return "no_transcript"
+    if turn_class in ("muted", "unobservable"):
+        return "muted" if turn_class == "muted" else "unobservable"
+    if turn.answer is not None:
+        return None
+    if turn_class == "greeted":
+        return "user_spoke_first"
+    if turn.interrupted:
+        return "agent_interruption"
+    runs = [r for r in scene.facts.runs.values() if talk.owner.get(r.id) is turn]
+    if any("first_audio" in r.at and not r.plays and "cancelled" not in r.at for r in runs):
+        return "not_audible"
+    if runs and all("cancelled" in r.at for r in runs):
+        return "cancelled"
+    prompted = (v for v in scene.voices if v.run is not None and v.run.why == "prompt")
+    return "prompt" if any(turn.start_ns < v.on_ns <= until_ns for v in prompted) else None

@@ -1,0 +1,467 @@
+"""What a call's events say, sorted by what they speak of. No judgement yet: edges, runs, tools, words as reported.
+
+Moments are corrected to the clock of the process that owns the call (definitions, "Time and evidence"): an event of
+another process is moved by the offset which that process announced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+Entry = tuple[int, str, int, Any]
+"""An event at its place in the order of folding: moment on the call's clock, source, seq, the event."""
+
+MILESTONES = ("requested", "first_token", "first_text", "first_audio", "tools_called", "ended", "cancelled", "empty")
+
+
+@dataclass(slots=True)
+class Edge:
+    """Speech of a party began (``start``) or ended at ``edge_ns``, noticed at ``at_ns``."""
+
+    at_ns: int
+    edge_ns: int
+    start: bool
+    inferred: bool = False
+    snr_db: float | None = None
+
+
+@dataclass(slots=True)
+class Gap:
+    """No audio of a party arrived after ``last_ns``, until ``back_ns`` if it came back."""
+
+    last_ns: int
+    back_ns: int | None = None
+
+
+@dataclass(slots=True)
+class Play:
+    """One stretch of a response as written to the transport."""
+
+    first_ns: int | None
+    last_ns: int | None = None
+    truncated: bool | None = None
+    uncertain_until_ns: int | None = None
+    drained: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One response: a run of the model, or a text that the application had spoken."""
+
+    id: str
+    why: str = "unknown"
+    after: str | None = None
+    at: dict[str, int] = field(default_factory=dict[str, int])
+    """First moment of each milestone."""
+    plays: list[Play] = field(default_factory=list[Play])
+    intended: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    spoken: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    unspoken: list[str] = field(default_factory=list[str])
+
+    @property
+    def asked_ns(self) -> int | None:
+        """When it was asked for; the earliest sign of it where that is not known."""
+        requested = self.at.get("requested")
+        if requested is not None:
+            return requested
+        signs = [*self.at.values(), *(p.first_ns for p in self.plays if p.first_ns is not None)]
+        return min(signs, default=None)
+
+
+@dataclass(slots=True)
+class ToolLife:
+    """One tool call. A cancelled call stays cancelled (A16)."""
+
+    id: str
+    name: str
+    called_ns: int
+    run: str | None
+    blocking: bool
+    status: str = "running"
+    ended_ns: int | None = None
+    measured_ns: int | None = None
+    arguments: str | None = None
+    result: str | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class TurnEnd:
+    """The pipeline's decision that the caller's turn was over."""
+
+    at_ns: int
+    incomplete_ns: tuple[int, ...]
+    complete_ns: int | None
+
+
+@dataclass(slots=True)
+class Said:
+    """A transcript of the caller's side."""
+
+    at_ns: int
+    text: str
+    final: bool
+    delta: bool
+    eager: bool
+    start_ns: int | None
+    end_ns: int | None
+    utterance: str | None
+    thrown_away: bool
+    """The pipeline kept the words out of its context."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """A classifier's answer on an overlap."""
+
+    at_ns: int
+    answer: str
+    overlap_id: str | None
+    requested_ns: int | None
+
+
+@dataclass(slots=True)
+class Facts:
+    """All that a call's events say, in the order of folding."""
+
+    started: Any = None
+    started_wall_ns: int | None = None
+    recording: bool = False
+    connected_ns: int | None = None
+    caller_participant: str | None = None
+    caller_edges: dict[tuple[str, str | None], list[Edge]] = field(
+        default_factory=dict[tuple[str, str | None], list[Edge]]
+    )
+    """By evidence and participant, the caller's party and others alike."""
+    other_participants: set[str | None] = field(default_factory=set[str | None])
+    agent_edges: dict[str, list[Edge]] = field(default_factory=dict[str, list[Edge]])
+    gaps: dict[str, list[Gap]] = field(default_factory=dict[str, list[Gap]])
+    runs: dict[str, Run] = field(default_factory=dict[str, Run])
+    turn_ends: list[TurnEnd] = field(default_factory=list[TurnEnd])
+    interruptions: list[int] = field(default_factory=list[int])
+    said: list[Said] = field(default_factory=list[Said])
+    tools: dict[str, ToolLife] = field(default_factory=dict[str, ToolLife])
+    mutes: list[tuple[int, bool]] = field(default_factory=list[tuple[int, bool]])
+    transfers: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    human_agent_joined: bool = False
+    transport_errors: list[int] = field(default_factory=list[int])
+    voicemail: bool = False
+    dtmf: int = 0
+    app: dict[str, str] = field(default_factory=dict[str, str])
+    holds: list[tuple[int, bool]] = field(default_factory=list[tuple[int, bool]])
+    faults: dict[str, bool] = field(default_factory=dict[str, bool])
+    """By fault id: whether service went on."""
+    stages: list[tuple[int, str, int, Any]] = field(default_factory=list[tuple[int, str, int, Any]])
+    classifier: list[Verdict] = field(default_factory=list[Verdict])
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    judged: dict[str, str] = field(default_factory=dict[str, str])
+    """A judge's word by ``criterion:subject``."""
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    dropped: dict[str, list[tuple[int, int]]] = field(default_factory=dict[str, list[tuple[int, int]]])
+    ended: Any = None
+    ended_ns: int | None = None
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a counted fact."""
+        if by:
+            self.counts[name] = self.counts.get(name, 0) + by
+
+    def run(self, response_id: str) -> Run:
+        """The response of that id."""
+        run = self.runs.get(response_id)
+        if run is None:
+            run = self.runs[response_id] = Run(response_id)
+        return run
+
+
+def gather(entries: Iterable[Entry]) -> Facts:
+    """Sort a call's events, given in the order of folding, by what they speak of."""
+    facts = Facts()
+    for entry in entries:
+        reader = _READERS.get(entry[3].kind)
+        if reader is not None:
+            reader(facts, entry)
+    return facts
+
+
+def _call_started(f: Facts, entry: Entry) -> None:
+    e = entry[3]
+    if e.owns_clock and f.started is None:
+        f.started = e
+        f.started_wall_ns = e.wall_ns - e.at_ns
+        f.recording = e.measuring_point == "recording"
+
+
+def _connected(f: Facts, entry: Entry) -> None:
+    if f.connected_ns is None:
+        f.connected_ns = entry[0]
+    if f.caller_participant is None:
+        f.caller_participant = entry[3].participant
+
+
+def _edge(f: Facts, entry: Entry, *, start: bool) -> None:
+    at, _, _, e = entry
+    edge = Edge(at, max(e.edge_ns + at - e.at_ns, 0), start, not start and e.inferred, e.snr_db)
+    if e.party == "agent":
+        f.agent_edges.setdefault(e.evidence, []).append(edge)
+        return
+    if e.party == "other":
+        f.other_participants.add(e.participant or "other")
+    participant = e.participant or ("other" if e.party == "other" else None)
+    f.caller_edges.setdefault((e.evidence, participant), []).append(edge)
+
+
+def _speech_started(f: Facts, entry: Entry) -> None:
+    _edge(f, entry, start=True)
+
+
+def _speech_ended(f: Facts, entry: Entry) -> None:
+    _edge(f, entry, start=False)
+
+
+def _audio_gap(f: Facts, entry: Entry) -> None:
+    at, _, _, e = entry
+    gaps = f.gaps.setdefault(e.party, [])
+    if e.state == "stopped":
+        gaps.append(Gap(e.last_audio_ns + at - e.at_ns))
+    elif gaps and gaps[-1].back_ns is None:
+        gaps[-1].back_ns = at
+
+
+def _playout(f: Facts, entry: Entry) -> None:
+    at, source, seq, e = entry
+    edge = e.edge_ns + at - e.at_ns
+    if e.response_id is not None:
+        run = f.run(e.response_id)
+    else:
+        run = _nameless_run(f, f"{source}:{seq}", first=e.phase == "first")
+    open_play = run.plays[-1] if run.plays and run.plays[-1].last_ns is None else None
+    if e.phase == "first":
+        if open_play is None:
+            run.plays.append(Play(edge))
+        return
+    if e.phase == "drained":
+        play = run.plays[-1] if run.plays else None
+        if play is not None:
+            play.last_ns, play.drained, play.uncertain_until_ns = edge, True, None
+        return
+    if open_play is None:
+        if run.plays and not run.plays[-1].drained:
+            run.plays[-1].last_ns = max(edge, run.plays[-1].last_ns or edge)
+        if run.plays:
+            run.plays[-1].truncated = e.truncated
+            return
+        open_play = Play(None)
+        run.plays.append(open_play)
+    open_play.last_ns = max(edge, open_play.first_ns or edge)
+    open_play.truncated = e.truncated
+    if e.uncertain and e.written_ns is not None and open_play.first_ns is not None:
+        open_play.uncertain_until_ns = max(open_play.first_ns + e.written_ns, open_play.last_ns)
+
+
+def _nameless_run(f: Facts, name: str, *, first: bool) -> Run:
+    """Playout of which nobody says the response: the last such one, or a new one at a first sample."""
+    if not first:
+        for run in reversed(f.runs.values()):
+            if run.id.startswith("?") and run.plays:
+                return run
+    run = Run("?" + name)
+    f.runs[run.id] = run
+    return run
+
+
+def _turn_ended(f: Facts, entry: Entry) -> None:
+    at, _, _, e = entry
+    shift = at - e.at_ns
+    complete = None if e.complete_at_ns is None else e.complete_at_ns + shift
+    f.turn_ends.append(TurnEnd(at, tuple(sorted(n + shift for n in e.incomplete_at_ns)), complete))
+
+
+def _interruption(f: Facts, entry: Entry) -> None:
+    f.interruptions.append(entry[0])
+    f.voicemail = f.voicemail or entry[3].cause == "voicemail"
+
+
+def _classifier(f: Facts, entry: Entry) -> None:
+    at, _, _, e = entry
+    requested = None if e.requested_ns is None else e.requested_ns + at - e.at_ns
+    f.classifier.append(Verdict(at, e.answer, e.overlap_id, requested))
+
+
+def _transcript(f: Facts, entry: Entry) -> None:
+    at, source, seq, e = entry
+    if e.party == "agent":
+        return
+    if e.party == "other" or _is_other(f, e.participant):
+        return
+    shift = at - e.at_ns
+    start = None if e.utterance_start_ns is None else e.utterance_start_ns + shift
+    end = None if e.utterance_end_ns is None else e.utterance_end_ns + shift
+    key = e.utterance_id
+    if e.revision_of is not None:
+        # A replacement counts as one more final of the same utterance: it restates the text of its segment.
+        key = key or f"{source}:{e.revision_of}"
+    f.said.append(
+        Said(
+            at, e.text, e.final, e.form == "delta", e.eager, start, end, key or f"{source}:{seq}", e.in_context is False
+        )
+    )
+
+
+def _is_other(f: Facts, participant: str | None) -> bool:
+    if participant is None:
+        return False
+    if participant in f.other_participants:
+        return True
+    return f.caller_participant is not None and participant != f.caller_participant
+
+
+def _agent_text(f: Facts, entry: Entry) -> None:
+    at, _, _, e = entry
+    run = f.run(e.response_id) if e.response_id is not None else _speaking_run(f)
+    if run is None:
+        return
+    if e.intended:
+        run.intended.append((at, e.intended))
+    if e.spoken:
+        run.spoken.append((at, e.spoken))
+    if e.unspoken:
+        run.unspoken.append(e.unspoken)
+
+
+def _speaking_run(f: Facts) -> Run | None:
+    """The response that a text without a name belongs to: the one that was last heard of."""
+    return next(reversed(f.runs.values()), None)
+
+
+def _response(f: Facts, entry: Entry) -> None:
+    at, _, _, e = entry
+    run = f.run(e.response_id)
+    if e.phase not in run.at:
+        run.at[e.phase] = at
+    if e.why is not None and run.why == "unknown":
+        run.why = e.why
+    if e.after is not None:
+        run.after = e.after
+
+
+def _tool(f: Facts, entry: Entry) -> None:
+    at, _, _, e = entry
+    tool = f.tools.get(e.tool_call_id)
+    if tool is None:
+        tool = f.tools[e.tool_call_id] = ToolLife(e.tool_call_id, e.name, at, e.response_id, e.blocking)
+    tool.run = tool.run or e.response_id
+    tool.arguments = tool.arguments or e.arguments
+    tool.blocking = tool.blocking and e.blocking
+    if tool.status != "running":
+        return
+    status = {"result": "ok", "error": "error", "cancelled": "cancelled", "timed_out": "timed_out"}.get(e.phase)
+    if status is not None:
+        tool.status, tool.ended_ns = status, at
+        tool.measured_ns, tool.result, tool.error = e.duration_ns, e.result, e.error
+
+
+def _mute(f: Facts, entry: Entry) -> None:
+    f.mutes.append((entry[0], entry[3].state == "on"))
+
+
+def _dtmf(f: Facts, entry: Entry) -> None:
+    f.dtmf += entry[3].party == "caller"
+
+
+def _participant(f: Facts, entry: Entry) -> None:
+    e = entry[3]
+    if e.role == "caller":
+        f.caller_participant = f.caller_participant or e.participant
+    elif e.role in ("other", "human_agent") and e.participant != f.caller_participant:
+        f.other_participants.add(e.participant)
+    if e.role == "human_agent" and e.state == "joined":
+        f.human_agent_joined = True
+
+
+def _transfer(f: Facts, entry: Entry) -> None:
+    f.transfers.append((entry[0], entry[3].phase))
+
+
+def _transport(f: Facts, entry: Entry) -> None:
+    if entry[3].event == "error":
+        f.transport_errors.append(entry[0])
+    elif entry[3].event == "one_way":
+        f.count("one_way")
+
+
+def _app(f: Facts, entry: Entry) -> None:
+    at, _, _, e = entry
+    f.app[e.name] = "" if e.value is None else str(e.value)
+    if e.name == "hold":
+        f.holds.append((at, e.value not in (False, "off", "end", "false", None)))
+
+
+def _late_fact(f: Facts, entry: Entry) -> None:
+    e = entry[3]
+    f.app[e.name] = "" if e.value is None else str(e.value)
+
+
+def _fault(f: Facts, entry: Entry) -> None:
+    e = entry[3]
+    f.faults[e.fault_id] = f.faults.get(e.fault_id, False) or e.recovered is True
+
+
+def _health(f: Facts, entry: Entry) -> None:
+    e = entry[3]
+    for gone in e.dropped:
+        f.dropped.setdefault(getattr(gone, "source", None) or entry[1], []).append((gone.first_seq, gone.last_seq))
+    f.counts["observer_errors"] = max(f.counts.get("observer_errors", 0), e.observer_errors)
+    if e.no_frames_seen:
+        f.counts["no_frames_seen"] = 1
+
+
+def _stage(f: Facts, entry: Entry) -> None:
+    f.stages.append(entry)
+
+
+def _call_ended(f: Facts, entry: Entry) -> None:
+    if f.ended is None:
+        f.ended, f.ended_ns = entry[3], entry[0]
+
+
+def _verdict(f: Facts, entry: Entry) -> None:
+    e = entry[3]
+    for subject in (*e.evidence, ""):
+        f.judged[f"{e.criterion}:{subject}"] = e.verdict
+
+
+def _human_label(f: Facts, entry: Entry) -> None:
+    f.labels[entry[3].subject] = entry[3].label
+
+
+_READERS: dict[str, Callable[[Facts, Entry], None]] = {
+    "call_started": _call_started,
+    "connected": _connected,
+    "speech_started": _speech_started,
+    "speech_ended": _speech_ended,
+    "audio_gap": _audio_gap,
+    "playout": _playout,
+    "turn_ended": _turn_ended,
+    "interruption": _interruption,
+    "classifier": _classifier,
+    "transcript": _transcript,
+    "agent_text": _agent_text,
+    "response": _response,
+    "tool": _tool,
+    "mute": _mute,
+    "dtmf": _dtmf,
+    "participant": _participant,
+    "transfer": _transfer,
+    "transport": _transport,
+    "app": _app,
+    "late_fact": _late_fact,
+    "fault": _fault,
+    "health": _health,
+    "stage": _stage,
+    "call_ended": _call_ended,
+    "verdict": _verdict,
+    "human_label": _human_label,
+}

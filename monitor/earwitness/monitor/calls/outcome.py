@@ -1,0 +1,147 @@
+"""How a call ended and what was achieved: the first rule that holds (definitions, "Outcomes")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from earwitness.monitor.calls.scene import Scene
+from earwitness.monitor.calls.silence import Stretch
+from earwitness.monitor.contract.records import EndCause, Outcome
+
+OUT_OF_SCOPE: Final = frozenset({"voicemail", "wrong_number", "silent", "unknown"})
+SAID_BY_APPLICATION: Final[dict[str, Outcome]] = {
+    "voicemail": "voicemail", "wrong_number": "wrong_number", "silent": "silent", "escalated": "escalated",
+    "escalation_failed": "escalation_failed", "escalation_abandoned": "escalation_abandoned", "callback": "callback",
+    "failed": "failed", "declined": "declined",
+}  # fmt: skip
+_TRANSFER_TOOL: Final = re.compile(
+    r"transfer|hand_?off|hand_?over|escalat|(?:human|live)_?agent|(?:connect|forward)_?(?:call|to)|warm_?transfer",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What a call came to. ``contained`` is None where the call is outside the denominator."""
+
+    cause: EndCause
+    outcome: Outcome
+    in_scope: bool
+    contained: bool | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What was open when the call ended."""
+
+    awaits: bool
+    """A turn that counts awaited an answer."""
+    speaking: bool
+    """The caller was speaking in a turn."""
+    caller_spoke: bool
+
+
+def end_cause(scene: Scene, ended_ns: int) -> EndCause:
+    """A disconnect without a stated fault is ``caller``; ``transport`` needs the transport's own error, or audio that
+    was lost 2 s or more before it."""
+    facts, bounds = scene.facts, scene.bounds
+    if facts.ended is None:
+        return "unknown"
+    cause: EndCause = facts.ended.cause
+    if cause == "caller":
+        failed = any(0 <= ended_ns - at <= bounds.lost_ns for at in facts.transport_errors)
+        gaps = facts.gaps.get("caller", [])
+        lost = bool(gaps) and gaps[-1].back_ns is None and ended_ns - gaps[-1].last_ns >= bounds.audio_lost_ns
+        return "transport" if failed or lost else "caller"
+    return cause
+
+
+def ending(
+    scene: Scene, cause: EndCause, open_things: Unfinished, stretches: Sequence[Stretch], *, observable: bool
+) -> Ending:
+    """The outcome of an ended call by the first rule that holds."""
+    said = SAID_BY_APPLICATION.get(scene.facts.app.get("outcome", ""))
+    outcome, why = _first(scene, cause, open_things, stretches, said, observable=observable)
+    in_scope = outcome not in OUT_OF_SCOPE
+    return Ending(cause, outcome, in_scope, outcome == "contained" if in_scope else None, why)
+
+
+def _first(
+    scene: Scene,
+    cause: EndCause,
+    open_things: Unfinished,
+    stretches: Sequence[Stretch],
+    said: Outcome | None,
+    *,
+    observable: bool,
+) -> tuple[Outcome, str]:
+    facts = scene.facts
+    if said in ("voicemail", "wrong_number", "silent"):
+        return said, "the application says so"
+    if facts.voicemail:
+        return "voicemail", "a detector says so"
+    if observable and scene.caller_edges and not open_things.caller_spoke and not facts.dtmf:
+        return "silent", "the caller never spoke"
+    moved = _handed_over(scene, cause, said)
+    if moved is not None:
+        return moved
+    if cause in ("transport", "unknown"):
+        return "unknown", "line lost" if cause == "transport" else "never ended"
+    if not observable:
+        return "unknown", "the caller's side was not observable"
+    if cause == "error" or said == "failed":
+        return "failed", "an error ended it" if cause == "error" else "the application says so"
+    if cause in ("agent", "idle") and (open_things.awaits or open_things.speaking):
+        return "cut_off", "the agent ended it while the caller " + (
+            "spoke" if open_things.speaking else "awaited an answer"
+        )
+    if cause == "caller" and open_things.awaits:
+        return "abandoned", "the caller left while a turn awaited an answer"
+    critical = [s for s in stretches if s.owed_by_agent_ns >= scene.bounds.critical_dead_air_ns]
+    if cause == "caller" and any(
+        scene.horizon_ns - (s.end_ns if s.end_ns is not None else scene.horizon_ns) <= scene.bounds.abandoned_after_ns
+        for s in critical
+    ):
+        return "abandoned", "the caller left after critical dead air"
+    if said == "declined" or facts.judged.get("declined:") == "pass":
+        return "declined", "the application says so" if said == "declined" else "the judge says so"
+    return "contained", "nothing speaks against it"
+
+
+def _handed_over(scene: Scene, cause: EndCause, said: Outcome | None) -> tuple[Outcome, str] | None:
+    """Whatever became of a hand-over to a human (F05)."""
+    facts = scene.facts
+    phases = [phase for _, phase in facts.transfers]
+    if "completed" in phases or facts.human_agent_joined or said == "escalated":
+        return "escalated", "hand-over completed"
+    tools = [t for t in facts.tools.values() if _TRANSFER_TOOL.search(t.name)]
+    asked = [p for p in phases if p != "callback"]
+    if said in ("escalation_failed", "escalation_abandoned"):
+        return said, "the application says so"
+    if asked:
+        if asked[-1] == "abandoned" or (asked[-1] in ("requested", "ringing") and cause == "caller"):
+            return "escalation_abandoned", "the caller left before the hand-over was made"
+        return "escalation_failed", "hand-over failed" if asked[-1] == "failed" else "hand-over asked for and not made"
+    if tools and "callback" not in phases:
+        status = tools[-1].status
+        if status in ("error", "timed_out"):
+            return "escalation_failed", "the transfer tool failed"
+        if status in ("running", "cancelled") and cause == "caller":
+            return "escalation_abandoned", "the caller left before the hand-over was made"
+    if "callback" in phases or said == "callback":
+        return "callback", "a later human contact was arranged"
+    if not tools and _promised(scene):
+        return "transfer_promised", "the agent promised a hand-over and nothing was tried"
+    return None
+
+
+def _promised(scene: Scene) -> bool:
+    """Whether audible words of the agent promise a hand-over."""
+    return any(
+        voice.run is not None and scene.lexicon.promises_transfer(scene.said_by(voice.run, 0, scene.horizon_ns))
+        for voice in scene.voices
+    )

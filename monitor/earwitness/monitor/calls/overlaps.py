@@ -1,0 +1,298 @@
+"""Whether the caller wanted the floor, and whether the agent gave way (definitions, "Interruptions")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from earwitness.monitor.calls.agent import Sound, Voice
+from earwitness.monitor.calls.intervals import clip, intersect, total
+from earwitness.monitor.calls.scene import Scene, Utterance
+from earwitness.monitor.contract.records import Cell, DecidedBy, Terminal, WantClass, Wanted
+
+SAYS_YES = frozenset({"wanted", "yes", "true", "want"})
+SAYS_NO = frozenset({"not", "no", "false", "unwanted", "not_wanted"})
+
+
+@dataclass(slots=True, eq=False)
+class OverlapDraft:
+    """One row of the 2×2 in the making: caller speech that began while the agent was audible."""
+
+    id: str
+    utterances: list[Utterance]
+    sound: Sound
+    voice: Voice
+    set_aside: DecidedBy | None = None
+    wanted: Wanted | None = "unknown"
+    want_class: WantClass | None = None
+    decided_by: DecidedBy | None = None
+    uncertain: bool = False
+    pending: bool = False
+    """Too early to say what the caller wanted."""
+    words: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def u_on_ns(self) -> int:
+        """Onset of the caller's speech."""
+        return self.utterances[0].at_ns
+
+    @property
+    def u_off_ns(self) -> int | None:
+        """End of the caller's speech, None while it goes on."""
+        return self.utterances[-1].off_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """What the agent did. ``gave_way`` None: too early to say."""
+
+    observed: bool | None
+    caused: bool | None
+    stopped_ns: int | None
+    silent_for_ns: int | None
+    resumed_after_ns: int | None
+    terminal: Terminal | None
+
+
+def is_echo(scene: Scene, utterance: Utterance) -> bool:
+    """Whether the words are the agent's own of the last seconds (B07)."""
+    words = utterance.words
+    if len(words) < scene.bounds.echo_least_words or utterance.words_only:
+        return False
+    start, end = utterance.at_ns - scene.bounds.echo_ns, utterance.end_ns(scene.horizon_ns)
+    own: list[str] = []
+    for voice in scene.voices:
+        if voice.run is not None and any(s.on_ns <= end and s.end_ns(scene.horizon_ns) >= start for s in voice.sounds):
+            own += scene.said_by(voice.run, start, end)
+    return any(tuple(own[i : i + len(words)]) == words for i in range(len(own) - len(words) + 1))
+
+
+def judge(scene: Scene, draft: OverlapDraft) -> None:
+    """Say whether the caller wanted the floor: the first rule that says something (definitions, the list of 8)."""
+    utterance = draft.utterances[0]
+    draft.words = tuple(w for u in draft.utterances for w in u.words)
+    label = _label(scene, draft)
+    if label is not None:
+        draft.wanted, draft.decided_by = label
+        draft.want_class = _class_of(scene, draft) if draft.wanted == "no" else None
+        return
+    if draft.set_aside is not None:
+        draft.wanted, draft.decided_by = None, draft.set_aside
+        return
+    if draft.uncertain:
+        return
+    if utterance.echo:
+        draft.wanted, draft.want_class, draft.decided_by = "no", "echo", "echo"
+        return
+    if scene.recogniser and not draft.words:
+        noise = _is_noise(scene, draft)
+        if noise:
+            draft.wanted, draft.want_class, draft.decided_by = "no", "noise", "noise"
+            return
+        draft.pending = noise is None
+    if scene.lexicon.known and _wants_by_words(scene, draft):
+        draft.wanted, draft.decided_by = "yes", "words"
+        return
+    end = draft.u_off_ns
+    short = end is not None and end - draft.u_on_ns <= scene.bounds.backchannel_most_ns
+    if short and scene.lexicon.is_backchannel(draft.words):
+        draft.wanted, draft.want_class, draft.decided_by = "no", "backchannel", "backchannel"
+        return
+    answer = _classified(scene, draft)
+    if answer is not None:
+        draft.wanted, draft.decided_by = answer, "classifier"
+        draft.want_class = "backchannel" if answer == "no" else None
+
+
+def yields(scene: Scene, draft: OverlapDraft) -> Yield:
+    """Whether, when and how the response that was audible at ``u_on`` fell silent and stayed so."""
+    u_on, voice = draft.u_on_ns, draft.voice
+    stop = _stop(scene, draft)
+    unwanted = scene.bounds.yield_unwanted_ns if scene.pipeline else scene.bounds.yield_unwanted_recording_ns
+    window = unwanted if draft.wanted == "no" else scene.bounds.yield_wanted_ns
+    if stop is None:
+        late = scene.over or scene.horizon_ns > u_on + window
+        return Yield(
+            False if late else None, (False if late else None) if scene.pipeline else None, None, None, None, None
+        )
+    settled = scene.over or scene.horizon_ns - stop >= scene.bounds.stop_silence_ns
+    observed = stop - u_on <= window
+    caused = _was_cut(scene, draft, stop) if scene.pipeline else None
+    following = [on for on, s, v in scene.sounds() if on >= stop and not (v is voice and s is draft.sound)]
+    again = next((s.on_ns for s in voice.sounds if s.on_ns > stop), None)
+    if again is None and voice.run is not None:
+        again = next((v.on_ns for v in scene.voices if _resumes(v, voice) and v.on_ns > stop), None)
+    terminal = _terminal(scene, draft, stop, caused=caused, again=again)
+    silent = (min(following) if following else scene.horizon_ns) - stop
+    if draft.uncertain:
+        return Yield(None, None, None, None, None, None)
+    return Yield(
+        observed if settled or not observed else None,
+        None if caused is None else (caused and observed) if settled or not observed else None,
+        stop,
+        silent if settled else None,
+        None if again is None else again - stop,
+        terminal,
+    )
+
+
+def cell_of(wanted: Wanted | None, gave_way: bool | None) -> Cell | None:
+    """The cell of the 2×2, where both sides are known."""
+    if gave_way is None or wanted not in ("yes", "no"):
+        return None
+    if wanted == "yes":
+        return "TP" if gave_way else "FN"
+    return "FP" if gave_way else "TN"
+
+
+def talk_over_ns(scene: Scene, draft: OverlapDraft) -> int:
+    """Time in the overlap in which both are audible."""
+    spans = [(u.at_ns, u.end_ns(scene.horizon_ns)) for u in draft.utterances]
+    lo, hi = spans[0][0], spans[-1][1]
+    return total(intersect(spans, clip(scene.agent_spans(), lo, hi)))
+
+
+def missed_because(scene: Scene, draft: OverlapDraft) -> str | None:
+    """Why the pipeline did not give way, where its own settings or words tell (B13)."""
+    thrown_away = any(f.thrown_away for u in draft.utterances for s in u.segments for f in s.finals)
+    least = scene.facts.started.min_words if scene.facts.started is not None else None
+    if least is not None and draft.words and len(draft.words) < least:
+        return "min_words"
+    if any(lo <= draft.u_on_ns < hi for lo, hi in scene.mutes):
+        return "muted"
+    return "min_words" if thrown_away and least is not None else None
+
+
+def _label(scene: Scene, draft: OverlapDraft) -> tuple[Wanted, DecidedBy] | None:
+    facts = scene.facts
+    human = _yes_no(facts.labels.get(draft.id))
+    if human is not None:
+        return human, "human"
+    expected = _expected(scene, draft)
+    if expected is not None:
+        return expected, "expectation"
+    verdict = facts.judged.get(f"wanted:{draft.id}")
+    if verdict in ("pass", "fail"):
+        return "yes" if verdict == "pass" else "no", "judge"
+    return None
+
+
+def _expected(scene: Scene, draft: OverlapDraft) -> Wanted | None:
+    """What a file that came with a recording says: ``overlap@7.0`` for the overlap there, ``overlap@*`` for all."""
+    everywhere: Wanted | None = None
+    for subject, label in scene.facts.labels.items():
+        if not subject.startswith("overlap@"):
+            continue
+        place = subject.removeprefix("overlap@")
+        if place == "*":
+            everywhere = _yes_no(label)
+        elif abs(float(place) * 1e9 - draft.u_on_ns) <= 5e8:
+            return _yes_no(label)
+    return everywhere
+
+
+def _yes_no(label: str | None) -> Wanted | None:
+    return None if label is None else "yes" if label in SAYS_YES else "no" if label in SAYS_NO else None
+
+
+def _class_of(scene: Scene, draft: OverlapDraft) -> WantClass | None:
+    if draft.utterances[0].other:
+        return "not_addressed"
+    if draft.utterances[0].echo:
+        return "echo"
+    if scene.recogniser and not draft.words:
+        return "noise"
+    return "backchannel" if scene.lexicon.is_backchannel(draft.words) else None
+
+
+def _is_noise(scene: Scene, draft: OverlapDraft) -> bool | None:
+    """Whether no word was heard in it nor shortly after; None: too early to say (B04)."""
+    end = draft.u_off_ns
+    if end is None and not scene.over:
+        return None
+    until = (scene.horizon_ns if end is None else end) + scene.bounds.noise_wait_ns
+    after = (u for u in scene.utterances if draft.u_on_ns < u.at_ns <= until and u not in draft.utterances)
+    if any(u.words for u in after if not u.other) or any(
+        draft.u_on_ns <= s.at_ns <= until and s.text.strip() for s in scene.loose_words
+    ):
+        return False
+    return True if scene.over or scene.horizon_ns >= until else None
+
+
+def _wants_by_words(scene: Scene, draft: OverlapDraft) -> bool:
+    """Words that are no backchannel, in this speech or in speech that follows at once into the agent's silence."""
+    if draft.words and not scene.lexicon.is_backchannel(draft.words):
+        return True
+    end = draft.u_off_ns
+    if end is None:
+        return False
+    for later in scene.utterances:
+        if later.at_ns <= draft.u_on_ns or later in draft.utterances or later.other or later.muted or later.echo:
+            continue
+        if later.at_ns - end > scene.bounds.words_follow_ns:
+            break
+        heard = clip(scene.agent_spans(), later.at_ns, later.end_ns(scene.horizon_ns))
+        if later.words and not scene.lexicon.is_backchannel(later.words) and not heard:
+            return True
+    return False
+
+
+def _classified(scene: Scene, draft: OverlapDraft) -> Wanted | None:
+    """The classifier's answer to a request made for this very overlap, by id or by the moment of asking (B16)."""
+    end = draft.u_off_ns
+    for verdict in reversed(scene.facts.classifier):
+        if verdict.overlap_id is not None:
+            mine = verdict.overlap_id == draft.id
+        else:
+            asked = verdict.requested_ns
+            mine = (
+                asked is not None and draft.u_on_ns <= asked and (end is None or asked <= end + scene.bounds.match_ns)
+            )
+        if mine and verdict.answer != "unknown":
+            return "yes" if verdict.answer == "interruption" else "no"
+    return None
+
+
+def _stop(scene: Scene, draft: OverlapDraft) -> int | None:
+    """When the response that was audible at the onset fell silent for good, or for at least the stated time."""
+    sounds: Sequence[Sound] = draft.voice.sounds
+    at = next((n for n, s in enumerate(sounds) if s is draft.sound), 0)
+    off = sounds[at].off_ns
+    if off is None:
+        return None
+    if scene.over and off >= scene.horizon_ns:
+        return None if scene.pipeline else off
+    return off
+
+
+def _was_cut(scene: Scene, draft: OverlapDraft, stop_ns: int) -> bool:
+    """Whether an interruption or a truncated playback ended the response; not so where it is known to be whole."""
+    last = draft.sound is draft.voice.sounds[-1]
+    if last and draft.voice.truncated is not None:
+        return draft.voice.truncated
+    run = draft.voice.run
+    near = scene.bounds.match_ns
+    if any(draft.u_on_ns <= at <= stop_ns + near for at in scene.facts.interruptions):
+        return True
+    if run is None:
+        return False
+    cancelled = run.at.get("cancelled")
+    return bool(run.unspoken) or (cancelled is not None and draft.u_on_ns <= cancelled <= stop_ns + near)
+
+
+def _resumes(later: Voice, earlier: Voice) -> bool:
+    if later.run is None or earlier.run is None or later is earlier:
+        return False
+    return later.run.why == "resumed" and (later.run.after is None or later.run.after == earlier.run.id)
+
+
+def _terminal(
+    scene: Scene, draft: OverlapDraft, stop_ns: int, *, caused: bool | None, again: int | None
+) -> Terminal | None:
+    """The caller began in the response's last syllables (B15); a recording cannot tell it from a quick stop."""
+    if stop_ns - draft.u_on_ns > scene.bounds.terminal_ns:
+        return None
+    if not scene.pipeline:
+        return "terminal_or_yield"
+    whole = draft.voice.truncated is False or (not caused and draft.voice.run is not None)
+    return "natural_end" if whole and again is None else None

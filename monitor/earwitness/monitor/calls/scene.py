@@ -1,0 +1,163 @@
+"""Both sides of a call at one moment: who was audible when, with which words, as far as events up to then tell."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from earwitness.monitor.calls.agent import Sound, Voice, agent_voices
+from earwitness.monitor.calls.bounds import Bounds
+from earwitness.monitor.calls.evidence import Facts, Run, Said
+from earwitness.monitor.calls.intervals import Span, union
+from earwitness.monitor.calls.lexicon import Lexicon, lexicon, tokens
+from earwitness.monitor.calls.speech import Segment, caller_segments, mute_spans
+from earwitness.monitor.calls.transcripts import assign, text_of, words_of
+
+
+@dataclass(slots=True, eq=False)
+class Utterance:
+    """A run of caller speech: segments closer than ``Bounds.overlap_merge_ns``; or, in a call without any source of
+    edges, the words of a final alone (``words_only``)."""
+
+    segments: list[Segment]
+    on_ns: int | None
+    off_ns: int | None
+    at_ns: int
+    """Where it lies in time."""
+    words_only: bool = False
+    final_text: str | None = None
+    echo: bool = False
+
+    @property
+    def muted(self) -> bool:
+        """All of it fell on a muted input."""
+        return bool(self.segments) and all(s.muted for s in self.segments)
+
+    @property
+    def other(self) -> bool:
+        """Somebody else than the caller spoke."""
+        return bool(self.segments) and self.segments[0].other
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What was heard of it."""
+        return tokens(self.final_text) if self.final_text is not None else words_of(self.segments)
+
+    @property
+    def text(self) -> str | None:
+        """The same as text."""
+        return self.final_text if self.final_text is not None else text_of(self.segments)
+
+    @property
+    def inferred(self) -> bool:
+        """No end was heard."""
+        return bool(self.segments) and self.segments[-1].inferred
+
+    def end_ns(self, horizon_ns: int) -> int:
+        """Its end, or the horizon while it goes on."""
+        if self.words_only:
+            return self.at_ns
+        return horizon_ns if self.off_ns is None else self.off_ns
+
+
+@dataclass(slots=True)
+class Scene:
+    """What the rules for turns, overlaps and silence look at. ``horizon_ns`` is the call's end or the present."""
+
+    facts: Facts
+    bounds: Bounds
+    horizon_ns: int
+    over: bool
+    segments: list[Segment]
+    utterances: list[Utterance]
+    voices: list[Voice]
+    phantoms: int
+    loose_words: list[Said]
+    lexicon: Lexicon
+    recogniser: bool
+    caller_edges: bool
+    """Whether a source of caller edges exists."""
+    agent_edges: bool
+    mutes: list[Span]
+    _sounds: list[tuple[int, Sound, Voice]] = field(default_factory=list[tuple[int, Sound, Voice]])
+
+    @property
+    def pipeline(self) -> bool:
+        """Whether the pipeline itself is seen, not only a recording of the call."""
+        return not self.facts.recording
+
+    def sounds(self) -> Sequence[tuple[int, Sound, Voice]]:
+        """Every onset of the agent, in order."""
+        return self._sounds
+
+    def audible_at(self, moment_ns: int) -> tuple[Sound, Voice] | None:
+        """The agent's sound at a moment, the one that began last where there are several."""
+        upto = bisect_right(self._sounds, moment_ns, key=lambda s: s[0])
+        for _, sound, voice in reversed(self._sounds[:upto]):
+            end = sound.end_ns(self.horizon_ns + 1)
+            if moment_ns < max(end, sound.uncertain_until_ns or 0):
+                return sound, voice
+        return None
+
+    def agent_spans(self) -> list[Span]:
+        """When the agent was audible."""
+        return union((on, s.end_ns(self.horizon_ns)) for on, s, _ in self._sounds)
+
+    def caller_spans(self, *, other: bool = False) -> list[Span]:
+        """When the caller (or others on the caller's side) made a sound."""
+        return union((s.start_ns, s.end_ns(self.horizon_ns)) for s in self.segments if s.other is other)
+
+    def said_by(self, run: Run, from_ns: int, to_ns: int) -> tuple[str, ...]:
+        """The response's words that were audible around a stretch of time; all it has where nobody timed them."""
+        if run.spoken:
+            return tuple(w for at, text in run.spoken if from_ns <= at <= to_ns for w in tokens(text))
+        return tuple(w for _, text in run.intended for w in tokens(text))
+
+
+def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> Scene:
+    """Lay a call's facts out in time; ``over``: the call has ended and ``as_of_ns`` is its end."""
+    segments = caller_segments(facts, bounds, horizon_ns=as_of_ns, over=over)
+    heard = agent_voices(facts, bounds, horizon_ns=as_of_ns, over=over)
+    declared = facts.started.caller_edges if facts.started is not None else ()
+    caller_edges = bool(segments) or any(e in ("audio", "vad", "server") for e in declared)
+    if not caller_edges:
+        caller_edges = any(p is None or p not in facts.other_participants for _, p in facts.caller_edges)
+    loose = assign(facts.said, segments, bounds, horizon_ns=as_of_ns)
+    utterances = _utterances(segments, bounds)
+    if not caller_edges:
+        utterances = [
+            Utterance([], None, None, s.at_ns, words_only=True, final_text=s.text)
+            for s in loose
+            if s.final and tokens(s.text)
+        ]
+        loose = []
+    agent_declared = facts.started.agent_edges if facts.started is not None else ()
+    started = facts.started
+    recogniser = any(s for s in facts.said) or bool(started is not None and started.recogniser)
+    sounds = sorted(((s.on_ns, s, v) for v in heard.voices for s in v.sounds), key=lambda t: t[0])
+    return Scene(
+        facts, bounds, as_of_ns, over, segments, utterances, heard.voices, heard.phantoms, loose,
+        lexicon(started.language if started is not None else None), recogniser, caller_edges,
+        bool(heard.voices) or bool(agent_declared), mute_spans(facts, as_of_ns), sounds,
+    )  # fmt: skip
+
+
+def _utterances(segments: Sequence[Segment], bounds: Bounds) -> list[Utterance]:
+    """Runs of speech of one speaker, in order."""
+    out: list[Utterance] = []
+    for segment in segments:
+        last = out[-1] if out else None
+        if (
+            last is not None
+            and last.off_ns is not None
+            and segment.on_ns is not None
+            and segment.on_ns - last.off_ns < bounds.overlap_merge_ns
+            and last.other == segment.other
+            and last.muted == segment.muted
+        ):
+            last.segments.append(segment)
+            last.off_ns = None if segment.off_ns is None else max(last.off_ns, segment.off_ns)
+            continue
+        out.append(Utterance([segment], segment.on_ns, segment.off_ns, segment.start_ns))
+    return out

@@ -1,0 +1,219 @@
+"""Dead air: nobody audible for 3 s or more, split by who owed speech (definitions, "Dead air")."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from earwitness.monitor.calls.agent import Voice
+from earwitness.monitor.calls.evidence import ToolLife
+from earwitness.monitor.calls.intervals import Span, clip, subtract, total, union
+from earwitness.monitor.calls.lexicon import tokens
+from earwitness.monitor.calls.scene import Scene
+from earwitness.monitor.calls.turns import Talk
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One stretch of dead air. ``end_ns`` None: it goes on. Time in which a tool ran for nobody's turn, or in which
+    the caller was muted and owed speech, is in none of the four."""
+
+    start_ns: int
+    end_ns: int | None
+    agent_ns: int
+    tool_ns: int
+    hold_ns: int
+    caller_ns: int
+
+    @property
+    def owed_by_agent_ns(self) -> int:
+        """What alerts, containment and scenarios look at: agent and tool together."""
+        return self.agent_ns + self.tool_ns
+
+
+def broke_off(scene: Scene, voice: Voice) -> bool:
+    """Whether a response stopped with text unspoken (A28, B04)."""
+    run = voice.run
+    if run is None:
+        return False
+    if voice.truncated or run.unspoken:
+        return True
+    off = voice.off_ns
+    if off is None:
+        return False
+    cancelled = run.at.get("cancelled")
+    if cancelled is not None and voice.on_ns <= cancelled <= off + scene.bounds.match_ns and voice.truncated is None:
+        return True
+    if not run.spoken or voice.truncated is False:
+        return any(at > off + scene.bounds.agent_merge_ns for at, _ in run.intended)
+    meant = sum(len(tokens(text)) for _, text in run.intended)
+    said = sum(len(tokens(text)) for _, text in run.spoken)
+    return meant > said
+
+
+def dead_air(scene: Scene, talk: Talk) -> list[Stretch]:
+    """All stretches of dead air of a call of which both sides are observed."""
+    if not scene.caller_edges or not scene.agent_edges:
+        return []
+    audible = union([*scene.caller_spans(), *scene.caller_spans(other=True), *scene.agent_spans()])
+    began = scene.facts.connected_ns
+    if began is None:
+        if not audible:
+            return []
+        began = audible[0][0]
+    quiet = [s for s in subtract([(began, scene.horizon_ns)], audible) if s[1] - s[0] >= scene.bounds.dead_air_ns]
+    owing = _Owing(scene, talk)
+    stretches: list[Stretch] = []
+    for start, end in quiet:
+        shares = owing.split(start, end)
+        if sum(shares) >= scene.bounds.dead_air_ns:
+            open_end = None if end == scene.horizon_ns and not scene.over else end
+            stretches.append(Stretch(start, open_end, *shares))
+    return stretches
+
+
+class _Owing:
+    """Who owes speech at a moment of silence."""
+
+    def __init__(self, scene: Scene, talk: Talk) -> None:
+        self.scene = scene
+        horizon = scene.horizon_ns
+        self.waiting = _waiting(scene, talk)
+        self.tools = _running(scene, lambda tool: tool.blocking)
+        self.any_tools = _running(scene, lambda _: True)
+        self.transfers = _transferring(scene)
+        self.said = sorted((v.off_ns if v.off_ns is not None else horizon, n) for n, v in enumerate(scene.voices))
+        self.turn_starts = [t.start_ns for t in talk.turns]
+        self.asked = sorted(r.asked_ns for r in scene.facts.runs.values() if r.asked_ns is not None)
+        self.first_sound = min((v.on_ns for v in scene.voices), default=None)
+        self.holds = scene.facts.holds
+
+    def split(self, start: int, end: int) -> tuple[int, int, int, int]:
+        """Time owed in a stretch by agent, tool, hold and caller."""
+        cuts = {start, end}
+        for spans in (self.waiting, self.tools, self.any_tools, self.transfers, self.scene.mutes):
+            cuts |= {edge for span in spans for edge in span if start < edge < end}
+        cuts |= {at for at in self.turn_starts if start < at < end}
+        cuts |= {at for at, _ in self.holds if start < at < end}
+        cuts |= {at for at in self.asked if start < at < end}
+        owed = {"agent": 0, "tool": 0, "hold": 0, "caller": 0, "nobody": 0}
+        marks = sorted(cuts)
+        for lo, hi in pairwise(marks):
+            who = self._owner(lo, start)
+            if who == "hold":
+                held = min(hi - lo, self.scene.bounds.hold_most_ns - owed["hold"])
+                owed["hold"] += held
+                owed["agent"] += hi - lo - held
+            else:
+                owed[who] += hi - lo
+        return owed["agent"], owed["tool"], owed["hold"], owed["caller"]
+
+    def _owner(self, at: int, start: int) -> str:
+        waits, tool, transfer = _in(at, self.waiting), _in(at, self.tools), _in(at, self.transfers)
+        last = self._last_voice(start)
+        if (_in(at, self.any_tools) or transfer) and (self._held(at) or (last is not None and self._announced(last))):
+            return "hold"
+        if tool:
+            return "tool"
+        if waits or self._broke_off(last, at) or self._promised(last, at):
+            return "agent"
+        if self.first_sound is None or at < self.first_sound:
+            greeting_due = any(asked <= at for asked in self.asked)
+            return "agent" if greeting_due else "caller"
+        if _in(at, self.any_tools) or _in(at, self.scene.mutes):
+            return "nobody"
+        return "caller"
+
+    def _last_voice(self, at: int) -> Voice | None:
+        n = bisect_right(self.said, (at, len(self.said)))
+        return self.scene.voices[self.said[n - 1][1]] if n else None
+
+    def _taken(self, voice: Voice, at: int) -> bool:
+        """Whether the caller has taken the floor since the response ended (or by cutting it off)."""
+        return any(voice.on_ns < start <= at for start in self.turn_starts)
+
+    def _broke_off(self, voice: Voice | None, at: int) -> bool:
+        if voice is None or self._taken(voice, at):
+            return False
+        goes_on = any(s.on_ns > at for s in voice.sounds)
+        return goes_on or broke_off(self.scene, voice)
+
+    def _promised(self, voice: Voice | None, at: int) -> bool:
+        """Whether the agent promised an action that nobody started."""
+        if voice is None or self._taken(voice, at) or voice.run is None:
+            return False
+        off = voice.off_ns if voice.off_ns is not None else at
+        started = any(
+            tool.called_ns >= voice.on_ns - self.scene.bounds.settle_ns and tool.called_ns <= max(at, off)
+            for tool in self.scene.facts.tools.values()
+        )
+        return not started and self.scene.lexicon.promises_action(_tail(self.scene, voice))
+
+    def _announced(self, voice: Voice) -> bool:
+        return voice.run is not None and self.scene.lexicon.announces_wait(_tail(self.scene, voice))
+
+    def _held(self, at: int) -> bool:
+        state = False
+        for moment, on in self.holds:
+            if moment <= at:
+                state = on
+        return state
+
+
+def _tail(scene: Scene, voice: Voice) -> tuple[str, ...]:
+    """The last words that a response made audible."""
+    run = voice.run
+    if run is None:
+        return ()
+    return scene.said_by(run, 0, scene.horizon_ns)[-20:]
+
+
+def _waiting(scene: Scene, talk: Talk) -> list[Span]:
+    """When a turn awaited its answer."""
+    spans: list[Span] = []
+    for n, turn in enumerate(talk.turns):
+        after = talk.turns[n + 1].start_ns if n + 1 < len(talk.turns) else scene.horizon_ns
+        until = turn.answer_ns if turn.answer_ns is not None else after
+        spans.append((turn.end_ns(scene.horizon_ns), until))
+    return union(spans)
+
+
+def _running(scene: Scene, which: Callable[[ToolLife], bool]) -> list[Span]:
+    tools = scene.facts.tools.values()
+    return union((t.called_ns, t.ended_ns if t.ended_ns is not None else scene.horizon_ns) for t in tools if which(t))
+
+
+def _transferring(scene: Scene) -> list[Span]:
+    spans: list[Span] = []
+    since: int | None = None
+    for at, phase in scene.facts.transfers:
+        if phase in ("requested", "ringing"):
+            since = at if since is None else since
+        elif since is not None:
+            spans.append((since, at))
+            since = None
+    if since is not None:
+        spans.append((since, scene.horizon_ns))
+    return union(spans)
+
+
+def _in(at: int, spans: Sequence[Span]) -> bool:
+    return any(lo <= at < hi for lo, hi in spans)
+
+
+def talk_time(scene: Scene, *, from_ns: int) -> dict[str, int]:
+    """Time in which the caller alone, the agent alone, both, nobody is audible; empty where a side is unobserved."""
+    if not scene.caller_edges or not scene.agent_edges or scene.horizon_ns <= from_ns:
+        return {}
+    caller = clip(scene.caller_spans(), from_ns, scene.horizon_ns)
+    agent = clip(scene.agent_spans(), from_ns, scene.horizon_ns)
+    either = total(union([*caller, *agent]))
+    both = total(caller) + total(agent) - either
+    return {
+        "caller": total(caller) - both,
+        "agent": total(agent) - both,
+        "both": both,
+        "nobody": scene.horizon_ns - from_ns - either,
+    }

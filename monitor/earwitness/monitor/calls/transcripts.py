@@ -1,0 +1,97 @@
+"""Which words belong to which segment of caller speech (definitions, "Speech and turns": words; A45, A19, C10).
+
+Words belong to the segment of their utterance time; else to the last segment still without a final that had ended when
+they came, or to the one that goes on. With no edge within ``Bounds.words_reach_ns`` they belong to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from earwitness.monitor.calls.bounds import Bounds
+from earwitness.monitor.calls.evidence import Said
+from earwitness.monitor.calls.lexicon import tokens
+from earwitness.monitor.calls.speech import Segment
+
+
+def assign(said: Sequence[Said], segments: Sequence[Segment], bounds: Bounds, *, horizon_ns: int) -> list[Said]:
+    """Lay the words into their segments; what is left over is returned."""
+    own = [s for s in segments if not s.other]
+    by_utterance: dict[str, Segment] = {}
+    loose: list[Said] = []
+    for one in said:
+        if one.eager:
+            continue
+        segment = by_utterance.get(one.utterance) if one.utterance is not None else None
+        segment = segment or _home(one, own, bounds, horizon_ns)
+        if segment is None:
+            loose.append(one)
+            continue
+        if one.utterance is not None:
+            by_utterance[one.utterance] = segment
+        if one.final:
+            segment.closed_by_final = True
+            if tokens(one.text):
+                _take_final(segment, one)
+        elif tokens(one.text):
+            segment.interim = f"{segment.interim} {one.text}".strip() if one.delta else one.text
+    return loose
+
+
+def text_of(segments: Sequence[Segment]) -> str | None:
+    """What was said in the segments, in the order in which it came; interim words where no final has any."""
+    finals = sorted((f for s in segments for f in s.finals), key=lambda f: f.at_ns)
+    if finals:
+        return " ".join(f.text.strip() for f in finals)
+    return " ".join(s.interim for s in segments if s.interim) or None
+
+
+def words_of(segments: Sequence[Segment]) -> tuple[str, ...]:
+    """The words of the segments: of each its finals, else its interim text."""
+    return tuple(w for s in segments for t in ([f.text for f in s.finals] or [s.interim]) for w in tokens(t))
+
+
+def interim_only(segments: Sequence[Segment]) -> bool:
+    """Whether words were heard and no final has any of them (A19, B09)."""
+    return any(s.interim for s in segments) and not any(s.finals for s in segments)
+
+
+def _home(one: Said, segments: Sequence[Segment], bounds: Bounds, horizon_ns: int) -> Segment | None:
+    reach = bounds.words_reach_ns
+    if one.start_ns is not None or one.end_ns is not None:
+        start = one.start_ns if one.start_ns is not None else one.end_ns or 0
+        end = one.end_ns if one.end_ns is not None else start
+        near = [(_distance(s, start, end, horizon_ns), s) for s in segments]
+        best = min(near, key=lambda pair: pair[0], default=None)
+        if best is not None and best[0] < reach:
+            return best[1]
+        return None
+    begun = [s for s in segments if s.start_ns <= one.at_ns and one.at_ns - s.end_ns(horizon_ns) <= reach]
+    if not begun:
+        return None
+    ended = [s for s in begun if s.off_ns is not None and s.off_ns <= one.at_ns]
+    going_on = [s for s in begun if s.off_ns is None or s.off_ns > one.at_ns]
+    if not one.final:
+        return begun[-1]
+    open_ones = [s for s in ended if not s.closed_by_final]
+    if open_ones:
+        return open_ones[-1]
+    return going_on[-1] if going_on else ended[-1]
+
+
+def _distance(segment: Segment, start_ns: int, end_ns: int, horizon_ns: int) -> int:
+    """How far an utterance lies from a segment; the more they share, the further below 0."""
+    s, e = segment.start_ns, segment.end_ns(horizon_ns)
+    return max(s - end_ns, start_ns - e) if s > end_ns or start_ns > e else -(min(e, end_ns) - max(s, start_ns)) - 1
+
+
+def _take_final(segment: Segment, final: Said) -> None:
+    """Add a final; one that restates what the segment already has replaces that (A45)."""
+    new = tokens(final.text)
+    have = tuple(w for f in segment.finals for w in tokens(f.text))
+    if have and new[: len(have)] == have:
+        segment.finals = [final]
+    elif segment.finals and have[-len(new) :] == new:
+        return
+    else:
+        segment.finals.append(final)
