@@ -1,0 +1,405 @@
+"""The observer of one call: sees every frame once, and turns what frames say into facts.
+
+Never raises, never waits for anything, keeps no frame. Pipecat ends an observer for the rest of the call at its first
+exception, and reads its queue only as long as the observer lets it: so everything here is guarded and quick.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from pipecat.observers.base_observer import BaseObserver
+
+from earwitness.monitor.contract.events import CallEnded, CallStarted
+from earwitness.processors.clock import CallClock
+from earwitness.processors.facts.agent_text import Words
+from earwitness.processors.facts.ending import Ending
+from earwitness.processors.facts.line import Line
+from earwitness.processors.facts.playout import Written
+from earwitness.processors.facts.responses import Responses
+from earwitness.processors.facts.runs import Runs
+from earwitness.processors.facts.services import Faults, Metrics, ServiceKinds
+from earwitness.processors.facts.shared import Moments
+from earwitness.processors.facts.speech import Speech
+from earwitness.processors.facts.tools import TRANSFER_TOOLS, Tools
+from earwitness.processors.facts.transcripts import Transcripts
+from earwitness.processors.facts.turns import Turns
+from earwitness.processors.frames import UPSTREAM, Dispatch, frame_class
+from earwitness.processors.hooks import Hooks
+from earwitness.processors.identity import Identity
+from earwitness.processors.pipeline_parts import Parts, parts_of, parts_of_worker
+from earwitness.processors.pulse import Pulse
+from earwitness.processors.recorder import Recorder
+
+FIRST_PUSH_ONLY: Final = "observe_every_push" in inspect.signature(BaseObserver.__init__).parameters
+"""Whether the running Pipecat tells first pushes apart by itself (1.12 and newer)."""
+REMEMBERED: Final = 4_096
+"""Frames remembered by id where it does not."""
+DRAIN_MOST: Final = 20_000
+"""Frames still queued for us that are looked at after the end, before the tail is given up as incomplete."""
+
+_EARLY: Final = frozenset({"StartFrame", "MetricsFrame", "SpeechControlParamsFrame", "ClientConnectedFrame"})
+"""Frames that may come before the pipeline has started."""
+_AUDIO_IN: Final = frame_class("InputAudioRawFrame")
+
+
+class CallObserver(BaseObserver):
+    """Reports one call to its recorder. Add it to a worker's ``observers``, or let ``attach`` do so.
+
+    ``settle`` is awaited before the last event (audio taps report what is open), ``flush`` after it; both are the
+    caller's to bound. ``describe`` gives the fields of ``call_started`` that the pipeline does not tell.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        clock: CallClock,
+        *,
+        describe: Callable[[], dict[str, Any]],
+        pulse: Pulse | None = None,
+        settle: Callable[[], Awaitable[None]] | None = None,
+        flush: Callable[[], Awaitable[None]] | None = None,
+        taps: Callable[[], tuple[bool, bool]] = lambda: (False, False),
+        started: Callable[[int], None] = lambda _: None,
+        transfer_tools: str = TRANSFER_TOOLS,
+    ) -> None:
+        if FIRST_PUSH_ONLY:
+            super().__init__(observe_every_push=False)  # pyright: ignore[reportUnknownMemberType]
+        else:
+            super().__init__()  # pyright: ignore[reportUnknownMemberType]
+        self._record = recorder
+        self._clock = clock
+        self._describe = describe
+        self._settle = settle
+        self._flush = flush
+        self._taps = taps
+        self._tell_started = started
+        self._now = Moments(recorder, clock)
+        self._identity = Identity()
+        self._build(transfer_tools)
+        self._hooks = Hooks(self._now, self._words, self._line, self._runs)
+        self._pulse = pulse or Pulse(recorder, clock)
+        self._pulse.watch(self)
+        self._seen: dict[int, None] = {}
+        self._held: list[Any] = []
+        self._started = False
+        self._looked = False
+        self._ended = False
+        self._pipeline_started = False
+        self._proxies: Any = None
+        self._worker: Any = None
+        self.frames_seen = 0
+        self.last_frame_ns = 0
+
+    def _build(self, transfer_tools: str) -> None:
+        now = self._now
+        self._runs = Runs()
+        kinds = ServiceKinds()
+        self._ending = Ending(now)
+        self._line = Line(now, self._ending.disconnected)
+        self._turns = Turns(now)
+        self._speech = Speech(now)
+        self._words = Words(now, self._runs)
+        responses = Responses(now, self._runs)
+        self._written = Written(now, self._runs, self._words.cut)
+        self._faults = Faults(now, kinds)
+        tools = Tools(now, responses.tool_called, responses.tool_settled, transfer_tools)
+        metrics = Metrics(now, self._runs, kinds, self._turns.verdict)
+        # order of the handlers of one frame: the turn first, then what refers to it; what is cut off before why
+        self._families = (
+            self._turns, self._speech, Transcripts(now), metrics, self._faults, tools, responses, self._words,
+            self._written, self._line, self._ending,
+        )  # fmt: skip
+        self._dispatch = Dispatch()
+        for family in self._families:
+            self._dispatch.add(family.frames())
+        for kind, handler in self._line.transfer_frames().items():
+            self._dispatch.add_class(kind, handler)
+        self._dispatch.add(
+            {
+                "StartFrame": self._pipeline_found,
+                "SpeechControlParamsFrame": self._identity.speech_params,
+                "ServiceMetadataFrame": self._identity.service_metadata,
+                "STTMetadataFrame": self._identity.service_metadata,
+                "LLMServiceMetadataFrame": self._identity.service_metadata,
+            }
+        )
+        self._audio_in: type[Any] = _AUDIO_IN or type(None)
+        self._audio_types: dict[type[Any], bool] = {}
+
+    # Pipecat's side
+
+    async def setup(self, *args: Any) -> None:
+        """See ``BaseObserver``: the pipeline is being set up."""
+        base: Any = super()
+        if hasattr(base, "setup"):
+            await base.setup(*args)
+        self._pulse.start()
+
+    async def on_push_frame(self, data: Any) -> None:
+        """See ``BaseObserver``: a frame goes from one processor to the next."""
+        try:
+            frame = data.frame
+            kind = type(frame)
+            is_audio = self._audio_types.get(kind)
+            if is_audio is None:
+                is_audio = self._audio_types[kind] = issubclass(kind, self._audio_in)
+            at_ns = data.timestamp
+            if is_audio:
+                self._now.last_caller_audio_ns = at_ns
+                self.frames_seen += 1
+                if self._speech.gap_open:
+                    self._speech.caller_audio(at_ns)
+                due_ns = self._now.agenda.next_ns
+                if due_ns is not None and due_ns <= at_ns and self._started:
+                    self._catch_up(at_ns)
+                return
+            handlers = self._dispatch.handlers(kind)
+            if not FIRST_PUSH_ONLY and self._again(frame.id):
+                return
+            self.frames_seen += 1
+            self.last_frame_ns = at_ns
+            if not self._looked:
+                self._look(data)
+            if handlers and not self._ended:
+                self._see(data, handlers)
+        except Exception as error:  # an exception here would end the observer for the rest of the call
+            self._fault(error)
+
+    async def on_pipeline_started(self) -> None:
+        """See ``BaseObserver``: the StartFrame has come through, so the services have said what they are."""
+        try:
+            self._pipeline_started = True
+            self.start(self._clock.now_ns())
+        except Exception as error:
+            self._fault(error)
+
+    async def cleanup(self) -> None:
+        """See ``BaseObserver``: the worker is done."""
+        base: Any = super()
+        try:
+            await base.cleanup()
+        finally:
+            await self.finalise()
+
+    # our side
+
+    def _again(self, frame_id: int) -> bool:
+        if frame_id in self._seen:
+            return True
+        self._seen[frame_id] = None
+        if len(self._seen) > REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        return False
+
+    def _look(self, data: Any) -> None:
+        """Find out, at the first frame, which pipeline this is."""
+        self._looked = True
+        self._clock.follow(data.source.get_clock().get_time)
+        self._pulse.start()
+        self._proxies = getattr(_worker_observer(data.source), "_proxies", None)
+        worker = getattr(getattr(data.source, "_setup", None), "pipeline_worker", None)
+        if worker is not None:
+            self.watch_worker(worker)
+            started = getattr(worker, "_pipeline_start_task", None)
+            if started is not None and started.done():
+                # added to a pipeline that runs: nobody will tell us that it has started
+                self._pipeline_started = True
+                self.start(data.timestamp)
+        else:
+            self.inspect(Parts(parts_of(data.source)))
+            if type(data.frame).__name__ not in _EARLY:
+                self._pipeline_started = True
+                self.start(data.timestamp)
+
+    def _pipeline_found(self, data: Any) -> None:
+        self.inspect(Parts(parts_of(data.source)))
+
+    def watch_worker(self, worker: Any, transport: Any = None) -> None:
+        """Know the worker: its pipeline, and the events by which it says that it is over. Safe to repeat."""
+        if self._worker is worker and transport is None:
+            return
+        first, self._worker = self._worker is not worker, worker
+        self.inspect(parts_of_worker(worker), transport)
+        if first:
+            self._hooks.listen(worker, "on_pipeline_finished", self._finished)
+            self._hooks.listen(worker, "on_setup_timeout", lambda *_: self.failed("setting up took too long"))
+            self._hooks.listen(worker, "on_pipeline_timeout", lambda *_: self.failed("a frame did not come through"))
+
+    def keep_pulse(self) -> None:
+        """Begin to beat now, if a loop runs: an observer that is never called must still be missed."""
+        self._pulse.start()
+
+    async def _finished(self, *_: Any) -> None:
+        await self.finalise()
+
+    def inspect(self, parts: Parts, transport: Any = None) -> None:
+        """Read a pipeline's settings and listen where frames do not tell; safe to repeat."""
+        if parts.all:
+            self._identity.look_at(parts)
+        self._hooks.attach(parts, transport)
+
+    def _see(self, data: Any, handlers: tuple[Callable[[Any], None], ...]) -> None:
+        at_ns = data.timestamp
+        if not self._started:
+            # call_started comes before anything else, and waits for what the services say of themselves
+            self._held.append((at_ns, data, handlers))
+            if len(self._held) > 500:
+                self.start(at_ns)
+            return
+        due_ns = self._now.agenda.next_ns
+        if due_ns is not None and due_ns <= at_ns:
+            self._catch_up(at_ns)
+        self._handle(data, handlers)
+
+    def _handle(self, data: Any, handlers: tuple[Callable[[Any], None], ...]) -> None:
+        if getattr(data.frame, "broadcast_sibling_id", None) is not None and data.direction is UPSTREAM:
+            return  # the downstream copy of a broadcast counts
+        for handler in handlers:
+            try:
+                handler(data)
+            except Exception as error:
+                self._fault(error)
+
+    def _catch_up(self, at_ns: int) -> None:
+        while (due := self._now.agenda.take(at_ns)) is not None:
+            when_ns, do = due
+            try:
+                do(when_ns)
+            except Exception as error:
+                self._fault(error)
+
+    def start(self, at_ns: int) -> None:
+        """Report ``call_started`` and what was held for it; once."""
+        if self._started:
+            return
+        self._started = True
+        held, self._held = self._held, []
+        first_ns = min([at_ns, *(when_ns for when_ns, _, _ in held)])
+        for _, data, handlers in held:
+            if self._identity.speech_params in handlers or self._identity.service_metadata in handlers:
+                self._handle(data, handlers)
+        self._now.realtime = bool(self._identity.realtime)
+        self._now.min_words = self._identity.min_words
+        self._speech.vad_start_s = self._identity.vad_start_s
+        self._speech.vad_stop_s = self._identity.vad_stop_s
+        mutes = self._identity.mutes
+        self._turns.mute_cause = mutes[0] if len(mutes) == 1 else None
+        caller_tap, agent_tap = self._taps()
+        self._speech.watch_gaps = not caller_tap
+        fields = {**self._identity.fields(caller_tap=caller_tap, agent_tap=agent_tap)}
+        fields.update({name: value for name, value in self._describe().items() if value is not None})
+        self._record.emit(CallStarted, first_ns, **fields)
+        self._tell_started(first_ns)
+        for when_ns, data, handlers in held:
+            self._catch_up(when_ns)
+            self._handle(data, handlers)
+
+    def _fault(self, error: Exception) -> None:
+        self._record.ledger.errors += 1
+        self._pulse.note_error(error)
+
+    def tick(self, at_ns: int) -> None:
+        """Twice a second: what no frame tells."""
+        try:
+            if self._ended or not self._clock.running or self._backlog() > 0:
+                return
+            if self._started:
+                self._catch_up(at_ns)
+                self._speech.tick(at_ns)
+        except Exception as error:
+            self._fault(error)
+
+    def stuck(self, at_ns: int, patience_ns: int) -> bool:
+        """Whether the pipeline was told to end long ago, and nothing has moved since."""
+        end_ns = self._ending.end_seen_ns
+        return end_ns is not None and at_ns - max(end_ns, self.last_frame_ns) >= patience_ns
+
+    def _queue(self) -> Any:
+        proxies = self._proxies
+        proxy = proxies.get(self) if isinstance(proxies, dict) else None
+        return getattr(proxy, "queue", None)
+
+    def _backlog(self) -> int:
+        queue = self._queue()
+        return int(queue.qsize()) if queue is not None else 0
+
+    def _drain(self) -> bool:
+        """Look at what still waits in our queue: Pipecat stops reading it before it is empty. False: gave up."""
+        queue = self._queue()
+        if queue is None:
+            return True
+        for _ in range(DRAIN_MOST):
+            try:
+                data = queue.get_nowait()
+            except asyncio.QueueEmpty:
+                return True
+            queue.task_done()
+            if hasattr(data, "first_push") or hasattr(data, "destination"):
+                # nothing in it awaits anything, so one step runs it through
+                _run_through(self.on_push_frame(data))
+        return bool(queue.empty())
+
+    def failed(self, reason: str) -> None:
+        """The pipeline could not be set up or started."""
+        self._ending.failed(reason)
+
+    async def finalise(self, *, stuck: bool = False) -> None:
+        """Report the end of the call, once, on whatever comes first: finished, cleaned up, or stuck."""
+        if self._ended:
+            return
+        complete = True
+        try:
+            complete = self._drain()
+        except Exception as error:
+            self._fault(error)
+        if self._ended:
+            return
+        self._ended = True
+        try:
+            at_ns = max(self._clock.now_ns(), self.last_frame_ns)
+            self.start(at_ns)
+            self._catch_up(at_ns)
+            if self._settle is not None:
+                await self._settle()
+            at_ns = max(at_ns, self._clock.now_ns())
+            for family in self._families:
+                try:
+                    family.close(at_ns)
+                except Exception as error:
+                    self._fault(error)
+            self._catch_up(2**62)
+            self._pulse.stop(at_ns)
+            if not self._pipeline_started and self._ending.cause is None:
+                self._ending.failed("the pipeline never started")
+            self._record.emit(
+                CallEnded, at_ns, cause=self._ending.cause or "unknown",
+                terminal="none" if stuck else self._ending.terminal, reason=self._ending.reason,
+                counts=dict(self._record.ledger.counts), tail_incomplete=not complete,
+            )  # fmt: skip
+        except Exception as error:
+            self._fault(error)
+        finally:
+            self._hooks.detach()
+            if self._flush is not None:
+                await self._flush()
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+
+def _worker_observer(source: Any) -> Any:
+    setup = getattr(source, "_setup", None)
+    return getattr(setup, "observer", None) or getattr(source, "_observer", None)
+
+
+def _run_through(step: Any) -> None:
+    try:
+        step.send(None)
+    except StopIteration:
+        return
+    step.close()
