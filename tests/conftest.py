@@ -1,3 +1,3 @@
 """Plugins that every test may use."""
 
-pytest_plugins = ["loud_skips"]
+pytest_plugins = ["loud_skips", "kafka_broker"]

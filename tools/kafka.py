@@ -1,4 +1,4 @@
-"""A real Kafka on loopback, for tests and for trying out: ``python tools/kafka.py up | down | status | pause | resume``.
+"""A real Kafka on loopback, for tests and for trying out: ``python tools/kafka.py up``, ``down``, ``status``.
 
 Taken in this order: what EARWITNESS_TEST_KAFKA (host:port) points at; a Docker engine that answers, with
 deploy/compose.yaml; Java 17 or newer with Kafka's jars resolved by Maven (deploy/kafka/pom.xml), both installed by apt

@@ -81,7 +81,7 @@ async def why_unreachable(settings: KafkaSettings, name: str) -> LogError:
         except TimeoutError:
             found = found or LogUnavailable(f"{name}: {server} does not answer; is it stopped, or behind a firewall?")
         except OSError as error:
-            reason = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror or str(error)
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
             found = found or LogUnavailable(f"{name}: cannot connect to {server} ({reason}); see that the broker runs")
         except Exception as error:
             if type(error).__name__ in _REFUSALS:
