@@ -118,7 +118,11 @@ def test_a_mistake_of_the_file_is_found_although_the_environment_sets_its_neighb
 
 def test_what_the_bot_reads_is_not_unknown() -> None:
     bot = ["AGENT", "VERSION", "LABELS", "OFF", "SAMPLE", "TAPS", "RECORD", "SECRET", "SECRET_FILE"]
-    environ = {f"EARWITNESS_{name}": "x" for name in bot} | {"EARWITNESS_HOME": "/x", "PATH": "/bin"}
+    environ = {f"EARWITNESS_{name}": "x" for name in bot} | {
+        "EARWITNESS_HOME": "/x",
+        "EARWITNESS_BOT__LINGER_S": "1",
+        "PATH": "/bin",
+    }
 
     assert load_settings(Sources(environ=environ)) == Settings()
 
@@ -128,14 +132,14 @@ def test_secrets_come_from_files_and_are_never_shown(tmp_path: Path) -> None:
     hook = write(tmp_path, "https://hooks.example/T0KEN\n", "hook")
     path = write(
         tmp_path,
-        f"kafka: {{sasl_plain_password_file: {secret}}}\nalerts: {{webhooks: [{{url_file: {hook}}}]}}\n",
+        f"kafka: {{sasl_password_file: {secret}}}\nalerts: {{webhooks: [{{url_file: {hook}}}]}}\n",
         "s.yaml",
     )
 
     settings = load_settings(Sources(file=path))
 
-    assert settings.kafka.sasl_plain_password is not None
-    assert settings.kafka.sasl_plain_password.get_secret_value() == "hunter2"
+    assert settings.kafka.sasl_password is not None
+    assert settings.kafka.sasl_password.get_secret_value() == "hunter2"
     assert "hunter2" not in repr(settings)
     assert "T0KEN" not in repr(settings)
     assert "hunter2" not in settings.model_dump_json()
@@ -144,8 +148,8 @@ def test_secrets_come_from_files_and_are_never_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("kafka: {sasl_plain_password_file: /nowhere/x}", "kafka.sasl_plain_password_file: /nowhere/x cannot be read"),
-        ("kafka: {sasl_plain_password_file: /x, sasl_plain_password: y}", "sasl_plain_password is given too"),
+        ("kafka: {sasl_password_file: /nowhere/x}", "kafka.sasl_password_file: /nowhere/x cannot be read"),
+        ("kafka: {sasl_password_file: /x, sasl_password: y}", "sasl_password is given too"),
         ("alerts: {webhooks: [{}]}", "alerts.webhooks[0]: needs url or url_file"),
         ("alerts: {webhooks: [{url: 'ftp://x'}]}", "must begin with http"),
     ],
@@ -158,7 +162,7 @@ def test_secrets_that_cannot_be_had_are_errors(tmp_path: Path, text: str, says: 
 
 def test_a_secret_of_a_wrong_shape_is_not_repeated() -> None:
     with pytest.raises(BadInput) as caught:
-        load_settings(Sources(environ={"EARWITNESS_KAFKA__SASL_PLAIN_PASSWORD": "[hunter2]"}))
+        load_settings(Sources(environ={"EARWITNESS_KAFKA__SASL_PASSWORD": "[hunter2]"}))
     assert "hunter2" not in str(caught.value)
 
 

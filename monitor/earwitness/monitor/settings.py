@@ -57,10 +57,10 @@ class Kafka(Part):
     """How to talk to the brokers that the log's URL names; passed through to the client."""
 
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"] = "PLAIN"
-    sasl_plain_username: str | None = None
-    sasl_plain_password: SecretStr | None = None
-    sasl_plain_password_file: FilePath | None = None
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"] = "PLAIN"
+    sasl_username: str | None = None
+    sasl_password: SecretStr | None = None
+    sasl_password_file: FilePath | None = None
     ssl_cafile: FilePath | None = None
     ssl_certfile: FilePath | None = None
     ssl_keyfile: FilePath | None = None
@@ -68,6 +68,10 @@ class Kafka(Part):
     ssl_key_password_file: FilePath | None = None
     ssl_check_hostname: bool = True
     client_id: str = "earwitness"
+    request_timeout_ms: Annotated[int, Field(ge=1_000)] = 10_000
+    session_timeout_ms: Annotated[int, Field(ge=1_000)] = 10_000
+    topic_configs: dict[str, str] = {}
+    """Added to those of every topic that is made."""
     partitions: Annotated[int, Field(ge=1, le=1000)] = 12
     """Of the topics that ``earwitness topics create`` makes."""
     replication_factor: Annotated[int, Field(ge=-1, le=15)] = -1
@@ -201,7 +205,7 @@ def _variable_loc(variable: str) -> Loc | None:
     if not variable.startswith(ENV_PREFIX):
         return None
     name = variable.removeprefix(ENV_PREFIX)
-    if name in BOT_ONLY or name in _ELSEWHERE or name.startswith("TEST_"):
+    if name in BOT_ONLY or name in _ELSEWHERE or name.startswith(("TEST_", "BOT__")):
         return None
     loc = tuple(name.lower().split("__"))
     if loc[0] not in Settings.model_fields:

@@ -1,0 +1,39 @@
+"""``earwitness topics create``."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+
+from earwitness.monitor.cli.composing import opened_log, or_stopped, run_async, settings_of
+from earwitness.monitor.errors import BadInput
+from earwitness.monitor.log.open import EMBEDDED_PARTITIONS
+from earwitness.monitor.log.topics import topic_specs
+from earwitness.monitor.settings import Settings
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    settings = settings_of(arguments)
+    if arguments.partitions is not None and not 1 <= arguments.partitions <= 1000:
+        raise BadInput("choose 1 to 1000", where="--partitions")
+
+    async def work(stop: asyncio.Event) -> int:
+        return await or_stopped(_create(settings, arguments.partitions), stop)
+
+    return run_async(work)
+
+
+async def _create(settings: Settings, partitions: int | None) -> int:
+    async with opened_log(settings) as log:
+        embedded = not log.url.startswith("kafka")
+        count = partitions or (EMBEDDED_PARTITIONS if embedded else settings.kafka.partitions)
+        retention_ms = None if embedded else round(settings.retention.days * 86_400_000)
+        specs = topic_specs(log.prefix, count, retention_ms=retention_ms)
+        created = set(await log.create_topics(specs))
+        found = await log.topics()
+        for spec in specs:
+            info = found[spec.name]
+            print(
+                f"{spec.name:<24} {'created' if spec.name in created else 'was there':<10} {info.partitions} partitions"
+            )
+    return 0

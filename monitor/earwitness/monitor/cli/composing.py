@@ -1,0 +1,124 @@
+"""From arguments to settings, an open log, and an event loop that stops on signals."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from earwitness.alerts.quantities import duration_s
+from earwitness.monitor.errors import BadInput
+from earwitness.monitor.home import home
+from earwitness.monitor.log.open import LogSettings, open_log
+from earwitness.monitor.log.protocol import Log
+from earwitness.monitor.log.url import LogUrl, SqliteUrl, default_log_url, parse_log_url
+from earwitness.monitor.settings import Settings, Sources, load_settings, option
+
+T = TypeVar("T")
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """The settings of this command. Raises BadInput."""
+    options: dict[str, tuple[object, str]] = {}
+    for text in getattr(arguments, "set", []):
+        name, value = option(text)
+        options[name] = (value, f"--set {name}")
+    for name, setting in (("log", "log"), ("port", "metrics.port"), ("rules", "alerts.file")):
+        if (given := getattr(arguments, name, None)) is not None:
+            options[setting] = (given if isinstance(given, int) else str(given), f"--{name}")
+    return load_settings(
+        Sources(environ=os.environ, options=options, file=arguments.settings, here=Path(), home=home(os.environ))
+    )
+
+
+def log_url(settings: Settings) -> LogUrl:
+    """The log that is meant. Raises BadInput."""
+    return parse_log_url(settings.log, where="log") if settings.log else default_log_url(os.environ)
+
+
+def log_settings(settings: Settings) -> LogSettings:
+    """What the log needs of the settings."""
+    given = settings.kafka.model_dump(exclude={"sasl_password_file", "ssl_key_password_file", "partitions"})
+    return LogSettings(
+        kafka={name: value for name, value in given.items() if value is not None},
+        retention_days=settings.retention.days,
+        retention_bytes=settings.retention.bytes,
+    )
+
+
+@contextlib.asynccontextmanager
+async def opened_log(settings: Settings, *, must_exist: bool = False) -> AsyncGenerator[Log]:
+    """The log, closed in the end. ``must_exist``: an embedded log is not made by looking at it.
+
+    Raises BadInput, LogError.
+    """
+    url = log_url(settings)
+    if must_exist and isinstance(url, SqliteUrl) and not url.path.exists():
+        raise BadInput("no log is there yet; start `earwitness run`, or a bot that reports", where=str(url.path))
+    log = await open_log(url, settings=log_settings(settings))
+    try:
+        yield log
+    finally:
+        await log.close()
+
+
+def length_s(text: str, where: str) -> float:
+    """A length of time from the command line. Raises BadInput."""
+    try:
+        return duration_s(text)
+    except ValueError as error:
+        raise BadInput(str(error), where=where) from None
+
+
+def run_async(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], *, patience_s: float = 4.5) -> T:
+    """Run ``work`` with an event that SIGINT and SIGTERM set. A second signal, or ``patience_s`` after the first,
+    cancels what has not ended by itself."""
+
+    async def whole() -> T:
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        task = asyncio.ensure_future(work(stop))
+
+        def on_signal() -> None:
+            if stop.is_set():
+                task.cancel()
+            stop.set()
+            loop.call_later(patience_s, task.cancel)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, on_signal)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if stop.is_set():
+                raise KeyboardInterrupt from None
+            raise
+
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(whole())
+
+
+async def or_stopped(work: Coroutine[Any, Any, T], stop: asyncio.Event) -> T:
+    """``work``, given up as soon as ``stop`` is set. Raises KeyboardInterrupt then."""
+    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            raise KeyboardInterrupt
+        return task.result()
+    finally:
+        stopped.cancel()
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop  # noqa: PLC0415 - faster where it is, not needed where it is not
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

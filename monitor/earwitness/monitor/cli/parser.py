@@ -1,0 +1,105 @@
+"""What can be typed: commands, options, help. No command's own module is loaded here, so that help is quick."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Protocol
+
+_SETTINGS_HELP = "settings file (default: EARWITNESS_SETTINGS, ./earwitness.yaml, earwitness.yaml in the home)"
+_LOG_HELP = "log: kafka://host:9092, sqlite:///path/log.db or a path (default: EARWITNESS_LOG, else this machine's log)"
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of ``earwitness``. Its result has ``command``, the module to run, and ``spelled``, what was typed."""
+    parser = argparse.ArgumentParser(
+        prog="earwitness",
+        description="Watches live voice agents: every number means what the caller heard.",
+        epilog="Exit codes: 0 done, 1 the check that was asked for found a fault, 2 wrong use or bad input.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"earwitness {own_version()}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    run = _command(commands, "run", "run", "run the monitor: calls, numbers, alerts, /metrics; until Ctrl-C")
+    _log_options(run)
+    run.add_argument("--rules", type=Path, metavar="FILE", help="alert rules (default: those of the settings)")
+    run.add_argument("--port", type=int, metavar="PORT", help="port of /metrics (default: 9464; 0: any free one)")
+
+    top = _command(commands, "top", "top", "live view of a log: q leaves, arrows choose an agent, Enter its worst call")
+    _log_options(top)
+    top.add_argument("--once", action="store_true", help="print one frame and end")
+    top.add_argument("--window", metavar="LENGTH", default="5m", help="what the numbers cover: 1m 5m 30m 1h 2h 6h 24h")
+    top.add_argument("--every", type=float, metavar="SECONDS", help="between two frames (default: 1, plain lines: 5)")
+
+    calls = _command(commands, "calls", "calls", "list calls, or show one: who spoke when, overlaps, silences, numbers")
+    _log_options(calls)
+    calls.add_argument("call_id", metavar="ID", nargs="?", help="call to show; the beginning of its id is enough")
+    calls.add_argument("--since", metavar="LENGTH", default="1h", help="how far back the list goes (default: 1h)")
+    calls.add_argument("--limit", type=int, default=50, metavar="N", help="calls in the list, newest first")
+    calls.add_argument("--agent", help="list only this agent's")
+
+    analyze = _command(commands, "analyze", "analyze", "the numbers of event files (JSON lines), offline")
+    analyze.add_argument("files", metavar="FILE", nargs="+", help="event log as JSON lines; - reads standard input")
+    analyze.add_argument("--json", action="store_true", help="machine-readable, as in the interface reference")
+    analyze.add_argument("--settings", type=Path, metavar="FILE", help=_SETTINGS_HELP)
+    analyze.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting")
+
+    doctor = _command(commands, "doctor", "doctor", "check log, topics, versions, clock, disk, settings; what to do")
+    _log_options(doctor)
+
+    topics = _command(commands, "topics", "topics", "topics of the log")
+    topic_commands = topics.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    create = _command(topic_commands, "create", "topics", "make those that are missing, with the right settings")
+    _log_options(create)
+    create.add_argument("--partitions", type=int, metavar="N", help="of each topic (default: the settings', 12)")
+
+    alerts = _command(commands, "alerts", "alerts", "alerts: list them, silence one, check rules")
+    alert_commands = alerts.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listing = _command(alert_commands, "list", "alerts", "open alerts and those resolved within the hour")
+    _log_options(listing)
+    check = _command(alert_commands, "check", "alerts", "check a file of rules without running it")
+    check.add_argument("file", type=Path, metavar="FILE", nargs="?", help="rules (default: those of the settings)")
+    check.add_argument("--settings", type=Path, metavar="FILE", help=_SETTINGS_HELP)
+    check.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting")
+    _command(alert_commands, "defaults", "alerts", "print the rules that ship with Earwitness, to copy and edit")
+    silence = _command(alert_commands, "silence", "alerts", "send no firing messages of one alert for a while")
+    silence.add_argument("fingerprint", metavar="ID", help="as the message says; its beginning is enough")
+    silence.add_argument(
+        "--for", dest="length", metavar="LENGTH", default="1h", help="how long (default: 1h; 0: end it)"
+    )
+    _log_options(silence)
+
+    _command(commands, "setup-file", "setup_file", "print the path for PIPECAT_SETUP_FILES: watch a bot without code")
+    schema = _command(commands, "schema", "schema", "print the JSON Schema of what is on the log")
+    schema.add_argument("what", nargs="?", choices=["event", "record"], default="event")
+    return parser
+
+
+def own_version() -> str:
+    """The installed version."""
+    try:
+        return version("earwitness")
+    except PackageNotFoundError:
+        return "0 (not installed)"
+
+
+class _Group(Protocol):
+    """What ``add_subparsers`` returns."""
+
+    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser: ...
+
+
+def _command(group: _Group, name: str, module: str, what: str) -> argparse.ArgumentParser:
+    parser = group.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".", allow_abbrev=False)
+    parser.set_defaults(command=module, action=name, spelled=parser.prog)
+    return parser
+
+
+def _log_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--log", metavar="URL", help=_LOG_HELP)
+    parser.add_argument("--settings", type=Path, metavar="FILE", help=_SETTINGS_HELP)
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="one setting, such as metrics.port=0"
+    )

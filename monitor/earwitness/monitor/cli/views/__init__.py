@@ -1,0 +1,1 @@
+"""Pure functions from readings and records to text. No terminal, no log, no clock."""
