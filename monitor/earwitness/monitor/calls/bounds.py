@@ -40,6 +40,7 @@ class Bounds:
 
     # "Dead air"
     dead_air_ns: int = 3 * S
+    warning_dead_air_ns: int = 5 * S
     critical_dead_air_ns: int = 10 * S
     hold_most_ns: int = 10 * S
 

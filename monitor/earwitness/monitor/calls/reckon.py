@@ -349,7 +349,10 @@ def _spurious(scene: Scene) -> int:
 
 
 def _stretches(page: _Page, stretches: Sequence[Stretch]) -> None:
+    bounds = page.scene.bounds
     for n, stretch in enumerate(stretches):
+        page.count("dead_air_warning", stretch.owed_by_agent_ns >= bounds.warning_dead_air_ns)
+        page.count("dead_air_critical", stretch.owed_by_agent_ns >= bounds.critical_dead_air_ns)
         content: Content = {
             "start_ns": stretch.start_ns,
             "end_ns": stretch.end_ns,
