@@ -1,7 +1,10 @@
 """A bot process of the demo: one deployed agent that takes several calls at once.
 
 ``python -m examples.demo.bot AGENT --llm URL --recogniser URL --clips DIR``; the parent places calls by JSON lines on
-standard input: ``{"call": "c01", "scenario": "hours"}``. Facts come back on standard output.
+standard input: ``{"call": "c01", "scenario": "visit"}``. Facts come back on standard output.
+
+Each agent shows one of the three ways in: taps and observer by hand, ``attach``, or no line at all, where the parent
+sets ``PIPECAT_SETUP_FILES``.
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ from pipecat.services.openai.llm import OpenAILLMService
 from pipecat.turns.user_start import MinWordsUserTurnStartStrategy
 from pipecat.turns.user_turn_strategies import UserTurnStrategies
 from pipecat.workers.runner import WorkerRunner
+
+from earwitness.processors import Witness, attach
 
 LONGEST_CALL_S = 60.0
 
@@ -111,16 +116,21 @@ class Bot:
             context,
             user_params=LLMUserAggregatorParams(vad_analyzer=SileroVADAnalyzer(), user_turn_strategies=strategies),
         )
+        by_hand = None
+        if self._agent.attached == "by_hand":
+            by_hand = Witness(self._agent.name, self._agent.version, call_id=call)
         stages: list[FrameProcessor] = [
             line.input(),
+            *([by_hand.caller_tap()] if by_hand else []),
             PocketSphinxSTT(self._recogniser_url),
             aggregators.user(),
             llm,
             ClipTTS(self._clips, AGENT_VOICE),
             line.output(),
+            *([by_hand.agent_tap()] if by_hand else []),
             aggregators.assistant(),
         ]
-        return PipelineWorker(
+        worker = PipelineWorker(
             Pipeline(stages),
             params=PipelineParams(
                 enable_metrics=True,
@@ -128,8 +138,12 @@ class Bot:
                 audio_in_sample_rate=RATE,
                 audio_out_sample_rate=RATE,
             ),
+            observers=[by_hand.observer()] if by_hand else [],
             enable_rtvi=False,
         )
+        if self._agent.attached == "attach":
+            attach(worker, self._agent.name, self._agent.version, call_id=call)
+        return worker
 
 
 def _tool(name: str, takes_s: float) -> Any:

@@ -14,6 +14,8 @@ from types import TracebackType
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+EARWITNESS = str(Path(sys.executable).with_name("earwitness"))
+"""The command line, of the environment that the demo runs in."""
 _READY_S = 60.0
 _LINE_LIMIT = 1 << 20
 
@@ -23,7 +25,7 @@ class ChildFailed(RuntimeError):
 
 
 class Child:
-    """One module of the demo (or of Earwitness) as a process."""
+    """A process of the demo or of Earwitness."""
 
     def __init__(self, name: str, process: asyncio.subprocess.Process, log: Path) -> None:
         self.name = name
@@ -76,15 +78,18 @@ class Household:
         self._logs = logs
         self._children: list[Child] = []
 
-    async def start(self, name: str, module: str, *arguments: str, environ: Mapping[str, str] | None = None) -> Child:
-        """Run ``python -m module`` from the checkout; its standard error goes to a file of the run."""
+    async def start_module(
+        self, name: str, module: str, *arguments: str, environ: Mapping[str, str] | None = None
+    ) -> Child:
+        """Run ``python -m module`` from the checkout."""
+        return await self.start(name, sys.executable, "-m", module, *arguments, environ=environ)
+
+    async def start(self, name: str, *command: str, environ: Mapping[str, str] | None = None) -> Child:
+        """Run a command from the checkout; its standard error goes to a file of the run."""
         log = self._logs / f"{name}.log"
         with log.open("wb") as stderr:
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                module,
-                *arguments,
+                *command,
                 cwd=ROOT,
                 env={**os.environ, **(environ or {})},
                 stdin=asyncio.subprocess.PIPE,

@@ -8,6 +8,7 @@ which would stop the audio of a bot.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 from collections import deque
@@ -71,7 +72,8 @@ def make_app(decoders: int = 3) -> web.Application:
         await socket.prepare(request)
         utterance: Utterance | None = None
         told = ""
-        try:
+        # A caller who hangs up closes the connection under a result that is on its way.
+        with contextlib.suppress(ConnectionError):
             async for message in socket:
                 if message.type is WSMsgType.BINARY:
                     if utterance is None:
@@ -86,10 +88,9 @@ def make_app(decoders: int = 3) -> web.Application:
                         await pool.give_back(utterance.decoder)
                         utterance = None
                     await socket.send_json({"text": words, "final": True})
-        finally:
-            if utterance:
-                utterance.end()
-                await pool.give_back(utterance.decoder)
+        if utterance:
+            utterance.end()
+            await pool.give_back(utterance.decoder)
         return socket
 
     app = web.Application()

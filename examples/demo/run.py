@@ -17,12 +17,13 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Sequence
 
-from examples.demo.callers import AGENTS, BOOKINGS, Booking, sentences
+from examples.demo.callers import AGENTS, BOOKINGS, Agent, Booking, sentences
 from examples.demo.clips import SHIPPED, flite_has
-from examples.demo.processes import ROOT, Child, ChildFailed, Household
+from examples.demo.processes import EARWITNESS, ROOT, Child, ChildFailed, Household
 from examples.demo.render_audio import render_all
 from examples.demo.screen import Plain, Screen, Terminal, call_line
 from examples.demo.switchboard import Placed, Switchboard
@@ -55,24 +56,35 @@ def clips_folder(folder: Path, screen: Screen) -> Path:
     return SHIPPED
 
 
+def environment(agent: Agent, folder: Path) -> dict[str, str]:
+    """What an agent's process is told of Earwitness: where its log is, and for the setup file all the rest."""
+    environ = {"EARWITNESS_HOME": str(folder)}
+    if agent.attached == "setup_file":
+        environ |= {
+            "PIPECAT_SETUP_FILES": subprocess.check_output([EARWITNESS, "setup-file"], text=True).strip(),
+            "EARWITNESS_AGENT": agent.name,
+            "EARWITNESS_VERSION": agent.version,
+        }
+    return environ
+
+
 async def run(folder: Path, bookings: Sequence[Booking], screen: Screen) -> int:
     """Place the calls and report; the exit code."""
-    environ = {"EARWITNESS_HOME": str(folder)}
     async with Household(folder / "logs") as household:
-        llm = await household.start("llm", "examples.demo.llm_server")
-        recogniser = await household.start("recogniser", "examples.demo.recogniser")
+        llm = await household.start_module("llm", "examples.demo.llm_server")
+        recogniser = await household.start_module("recogniser", "examples.demo.recogniser")
         clips = await asyncio.to_thread(clips_folder, folder, screen)
         llm_url, recogniser_url = (await llm.ready())["url"], (await recogniser.ready())["url"]
         screen.say("scripted model and recogniser are up; starting the bots (importing Pipecat takes some seconds)")
         bots: dict[str, Child] = {}
         for agent in AGENTS.values():
             if any(booking.agent == agent.name for booking in bookings):
-                bots[agent.name] = await household.start(
+                bots[agent.name] = await household.start_module(
                     f"bot-{agent.name}",
                     "examples.demo.bot",
                     agent.name,
                     *("--llm", llm_url, "--recogniser", recogniser_url, "--clips", str(clips)),
-                    environ=environ,
+                    environ=environment(agent, folder),
                 )
         for bot in bots.values():
             await bot.ready()
