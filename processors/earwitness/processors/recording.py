@@ -97,7 +97,11 @@ class CallRecording:
         block = int(BLOCK_S * RATE_HZ)
         settled = now_ns * RATE_HZ // 1_000_000_000 - int(SETTLE_S * RATE_HZ)
         while settled - self._base >= block:
-            self._write(block)
+            if self._reach > self._base:
+                self._write(block)
+            else:  # nobody has been heard since: no need to carry silence about
+                self._owed += settled - self._base
+                self._base = settled
 
     def close(self) -> None:
         """Write the rest and close the file, in the disk's thread."""
@@ -153,9 +157,9 @@ class RecordedTrack:
         if abs(position - self._next) > LOOSE_S * RATE_HZ:
             self._next = position
         laid = self._resampler.feed(pcm)
+        self._recording.settle(chunk.arrival_ns)
         self._recording.lay(self._side, self._next, laid)
         self._next += laid.size
-        self._recording.settle(chunk.arrival_ns)
 
     def cut(self, at_ns: int) -> None:
         """What was to play after ``at_ns`` was thrown away."""
@@ -195,13 +199,12 @@ class _WavFile:
     def close(self) -> None:
         writer, self._wave = self._wave, None
         raw, self._raw = self._raw, None
-        try:
-            if writer is not None:
-                writer.close()
-            if raw is not None:
-                raw.close()
-        except (OSError, wave.Error) as error:
-            self.failed = self.failed or str(error)
+        for file in (writer, raw):
+            try:
+                if file is not None:
+                    file.close()
+            except (OSError, wave.Error) as error:
+                self.failed = self.failed or str(error)
 
     def _open(self) -> wave.Wave_write:
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -72,6 +72,8 @@ class Tap:
         self._job: asyncio.Future[_Outcome] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._restless = False
+        self._hopped = False
+        """Whether the thread was given work since the last tick."""
         self._closed = False
         self.errors = 0
         """Faults inside the ear so far."""
@@ -129,10 +131,11 @@ class Tap:
         if self._closed or self.off:
             return
         late = asyncio.get_running_loop().time() - due_s > LATE_TICK_S
-        if not late:
+        if not late and not self._hopped and (self._pending or self._restless):
             self._submit()
-        if late or self._pending or self._restless or self._job is not None:
+        if late or self._hopped or self._pending or self._restless:
             self._arm()
+        self._hopped = False
 
     def _submit(self, *, last: bool = False) -> None:
         if self._job is not None:
@@ -143,7 +146,7 @@ class Tap:
         loop = asyncio.get_running_loop()
         executor = self._executor or audio_executor()
         job = loop.run_in_executor(executor, self._work, items, self._now_ns(), last)
-        self._job = job
+        self._job, self._hopped = job, True
         job.add_done_callback(self._done)
 
     def _work(self, items: list[Chunk | Mark], now_ns: int, last: bool) -> _Outcome:

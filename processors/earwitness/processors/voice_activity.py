@@ -19,6 +19,8 @@ GAP_NS = 1_000_000_000
 MOST_PARTICIPANTS = 8
 UNCERTAIN_AHEAD_NS = 1_500_000_000
 """Accepted further ahead of its playing than any transport's own queue: only the far end knows when it ends (A30)."""
+LAST_CHUNKS_NS = 100_000_000
+"""What a far end plays on when the line is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ class AgentEar:
         return self._facts(self._detector.advance(now_ns, now_ns))
 
     def stop(self, now_ns: int) -> list[Fact]:
-        self._cut(now_ns)
+        self._cut(now_ns + LAST_CHUNKS_NS)
         return self._facts(self._detector.stop(now_ns))
 
     def _cut(self, at_ns: int) -> None:
