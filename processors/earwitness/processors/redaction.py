@@ -1,0 +1,282 @@
+"""Takes personal data out of a bot's facts before an event is made of them.
+
+Nothing that a redactor could not look at passes: where a finder fails, the whole text gives way to
+``<unredactable:LEN>`` and is counted. Names and street addresses need a model of language: give one as ``extra``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from earwitness.monitor.contract.events import EVENT_TYPES
+from earwitness.monitor.errors import BadInput
+from earwitness.processors.bot_settings import BotSettings
+from earwitness.processors.personal_data import (
+    DEFAULT_REGIONS,
+    Finder,
+    Found,
+    NumberFinder,
+    find_email,
+    find_iban,
+    find_spelled_email,
+    value_of,
+)
+from earwitness.processors.placeholders import MAX_LENGTH, Piece, Placeholder, PlaceholderMaker
+from earwitness.processors.sink import Redactor
+from earwitness.processors.spelled_email import may_spell
+from earwitness.processors.spoken_digits import may_dictate, plain_words
+from earwitness.processors.text_bound import DEFAULT_TEXT_BYTES, bounded
+from earwitness.processors.text_fields import NEVER_TEXT, TEXT_FIELDS, Treatment
+
+log = logging.getLogger("earwitness.redaction")
+
+Hook = Callable[[str], "str | Iterable[tuple[int, int, str]]"]
+"""The user's own finder: gets a text; gives it back without personal data, or spans of it as (start, end, kind)."""
+
+_LOOK = re.compile(r"[\d@<]")
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_UNREDACTABLE = re.compile(r"<unredactable:\d{1,5}>")
+_JSON_START = re.compile(r'\s*[\[{"\d-]')
+_CAN_BE_TRUNCATED = frozenset(
+    cls.model_fields["kind"].default for cls in EVENT_TYPES if "truncated" in cls.model_fields
+)  # fmt: skip
+
+
+class Redaction:
+    """The `Redactor` of a site.
+
+    ``secret`` keys the hashes in placeholders; without one, equality holds only within this process, and a warning says
+    so once. ``extra``: the user's own hooks, or (kind, pattern) pairs. ``keep_dtmf``: leave the keys pressed as they
+    are. Text over ``text_bytes`` of UTF-8 is cut and the event marked ``truncated``.
+
+    Raises BadInput for a pattern or a kind that cannot be.
+    """
+
+    def __init__(
+        self,
+        secret: bytes | None = None,
+        *,
+        extra: Sequence[Hook | tuple[str, str | re.Pattern[str]]] = (),
+        regions: Sequence[str] = DEFAULT_REGIONS,
+        keep_dtmf: bool = False,
+        text_bytes: int = DEFAULT_TEXT_BYTES,
+    ) -> None:
+        self.unredactable = 0
+        """How many texts were replaced as a whole because a finder or hook failed on them."""
+        self._placeholders = PlaceholderMaker(secret)
+        self._keep_dtmf = keep_dtmf
+        self._text_bytes = text_bytes
+        self._hooks: list[Hook] = [_hook(entry) for entry in extra]
+        numbers = NumberFinder(regions)
+        self._finders: tuple[Finder, ...] = (
+            find_email, find_iban, numbers.by_comma, numbers.written, numbers.dictated, find_spelled_email,
+        )  # fmt: skip
+        self._identity_finders: tuple[Finder, ...] = (find_email, find_iban, numbers.identity)
+        if not secret:
+            log.warning(
+                "no EARWITNESS_SECRET: equal numbers in redacted text get equal hashes within this process only; "
+                "set one secret for all bots of the site"
+            )
+
+    def fields(self, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of an event of this kind with every text field redacted. Never raises."""
+        redacted = dict(fields)
+        table = TEXT_FIELDS.get(kind)
+        for name, value in fields.items():
+            treatment = _of_unknown_kind(name) if table is None else table.get(name)
+            if treatment is not None and value is not None:
+                redacted[name], cut = self._value(value, treatment)
+                if cut and kind in _CAN_BE_TRUNCATED:
+                    redacted["truncated"] = True
+        return redacted
+
+    def text(self, text: str) -> str:
+        """One text, redacted. Never raises."""
+        return cast("str", self._value(text, "text")[0])
+
+    def hash_of(self, value: str) -> str:
+        """The keyed hash of one value known to be personal, such as the caller's number: for ``caller_hash``.
+
+        It equals the hash in the placeholder of the same number or address.
+        """
+        return self._placeholders.hash_of(value_of(value))
+
+    def _value(self, value: object, treatment: Treatment) -> tuple[object, bool]:
+        if isinstance(value, str):
+            try:
+                return self._text(value, treatment)
+            except Exception as error:
+                return self._give_up(value, treatment, error), False
+        if isinstance(value, dict):
+            entries = cast("dict[str, object]", value)
+            return {key: self._value(inner, treatment)[0] for key, inner in entries.items()}, False
+        if isinstance(value, tuple):
+            items = cast("tuple[object, ...]", value)
+            return tuple(self._value(inner, treatment)[0] for inner in items), False
+        return value, False
+
+    def _give_up(self, text: str, treatment: Treatment, error: Exception) -> str:
+        self.unredactable += 1
+        if self.unredactable == 1:
+            log.warning("a text could not be redacted and was replaced as a whole (%s)", type(error).__name__)
+        word = f"<unredactable:{min(len(text), MAX_LENGTH)}>"
+        return json.dumps(word) if treatment == "json" else word
+
+    def _text(self, text: str, treatment: Treatment) -> tuple[str, bool]:
+        text, cut = bounded(text, self._text_bytes)
+        match treatment:
+            case "keys":
+                return (text if self._keep_dtmf else self._keys(text)), cut
+            case "json":
+                return self._json(text, cut), cut
+            case "identity":
+                return self._redact(text, self._identity_finders), cut
+            case "text":
+                return self._redact(text, self._finders), cut
+
+    def _keys(self, text: str) -> str:
+        """A placeholder without a hash of the keys: a hash of one key is no secret to who sees a few of them."""
+        pieces = self._placeholders.split(text)
+        if len(pieces) == 3 and isinstance(pieces[1], Placeholder) and pieces[0] == pieces[2] == "":
+            return text
+        return self._placeholders.make("dtmf", "", length=len(text)).text
+
+    def _json(self, text: str, cut: bool) -> str:
+        if not self._hooks and "\\" not in text and not _worth_a_look(text):
+            return json.dumps(text, ensure_ascii=False) if cut and _JSON_START.match(text) else text
+        if _JSON_START.match(text):
+            try:
+                tree = json.loads(text)
+            except ValueError:
+                if cut:  # What is left of JSON is JSON no more; a JSON string holds it.
+                    return json.dumps(self._redact(text, self._finders), ensure_ascii=False)
+            else:
+                return json.dumps(self._tree(tree), ensure_ascii=False)
+        return self._redact(text, self._finders)
+
+    def _tree(self, node: object) -> object:
+        if isinstance(node, str):
+            return self._redact(node, self._finders)
+        if isinstance(node, dict):
+            entries = cast("dict[str, object]", node)
+            return {str(self._tree(key)): self._tree(value) for key, value in entries.items()}
+        if isinstance(node, list):
+            items = cast("list[object]", node)
+            return [self._tree(item) for item in items]
+        if isinstance(node, (int, float)) and not isinstance(node, bool):
+            told = self._redact(written := repr(node), self._finders)
+            return node if told == written else told
+        return node
+
+    def _redact(self, text: str, finders: Iterable[Finder]) -> str:
+        if not self._hooks and not _worth_a_look(text):
+            return text
+        if _UNREDACTABLE.fullmatch(text):
+            return text
+        pieces = self._placeholders.split(text)
+        for hook in self._hooks:
+            pieces = self._apply_hook(hook, pieces)
+        for finder in finders:
+            pieces = self._apply(finder, pieces)
+        return "".join(map(str, pieces))
+
+    def _apply(self, finder: Finder, pieces: list[Piece]) -> list[Piece]:
+        done: list[Piece] = []
+        for piece in pieces:
+            if isinstance(piece, Placeholder):
+                done.append(piece)
+            else:
+                done += self._cut_out(piece, finder(piece))
+        return done
+
+    def _cut_out(self, text: str, found: Iterable[Found]) -> list[Piece]:
+        pieces: list[Piece] = []
+        at = 0
+        for start, end, kind, value in found:
+            pieces += [text[at:start], self._placeholders.make(kind, value)]
+            at = end
+        pieces.append(text[at:])
+        return [piece for piece in pieces if piece != ""]
+
+    def _apply_hook(self, hook: Hook, pieces: list[Piece]) -> list[Piece]:
+        result = hook("".join(map(str, pieces)))
+        if isinstance(result, str):
+            return self._placeholders.split(result)
+        spans = sorted(result)
+        done: list[Piece] = []
+        offset = 0
+        for piece in pieces:
+            if isinstance(piece, Placeholder):
+                done.append(piece)
+            else:
+                done += self._cut_out(piece, _within(spans, offset, piece))
+            offset += len(str(piece))
+        return done
+
+
+class NoRedaction:
+    """Leaves every field as it is: for sites whose log may hold personal data, who say so by naming this class."""
+
+    def fields(self, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        del kind
+        return dict(fields)
+
+
+def default_redactor(settings: BotSettings) -> Redactor:
+    """What a bot uses unless told otherwise."""
+    return Redaction(
+        settings.secret_bytes,
+        regions=settings.regions,
+        keep_dtmf=settings.keep_dtmf,
+        text_bytes=settings.text_bytes,
+    )
+
+
+def _of_unknown_kind(name: str) -> Treatment | None:
+    return None if name in NEVER_TEXT else "text"
+
+
+def _worth_a_look(text: str) -> bool:
+    """Whether the text can hold anything that is looked for: most sentences cannot, and cost no more than this."""
+    if _LOOK.search(text) is not None:
+        return True
+    words = plain_words(text)
+    return may_dictate(words) or may_spell(words)
+
+
+def _hook(entry: Hook | tuple[str, str | re.Pattern[str]]) -> Hook:
+    if callable(entry):
+        return entry
+    kind, pattern = entry
+    if not _KIND.fullmatch(kind):
+        raise BadInput(f"kind {kind!r}: use small letters, digits and _, at most 32", where="redaction extra")
+    try:
+        compiled = re.compile(pattern) if isinstance(pattern, str) else pattern
+    except re.error as error:
+        raise BadInput(f"pattern of {kind}: {error}", where="redaction extra") from None
+    return _PatternHook(kind, compiled)
+
+
+class _PatternHook:
+    def __init__(self, kind: str, pattern: re.Pattern[str]) -> None:
+        self._kind = kind
+        self._pattern = pattern
+
+    def __call__(self, text: str) -> list[tuple[int, int, str]]:
+        return [(match.start(), match.end(), self._kind) for match in self._pattern.finditer(text)]
+
+
+def _within(spans: Iterable[tuple[int, int, str]], offset: int, piece: str) -> Iterator[Found]:
+    """The spans of a text as far as they lie in the piece of it that begins at ``offset``."""
+    at = 0
+    for start, end, kind in spans:
+        if not _KIND.fullmatch(kind):
+            raise ValueError("a hook's kind is no word of small letters")
+        first, last = max(start - offset, at), min(end - offset, len(piece))
+        if first < last:
+            yield Found(first, last, kind, value_of(piece[first:last]))
+            at = last
