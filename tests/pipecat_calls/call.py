@@ -19,7 +19,6 @@ from pipecat.processors.aggregators.llm_response_universal import LLMContextAggr
 from pipecat.turns.user_start import MinWordsUserTurnStartStrategy
 from pipecat.turns.user_stop import TurnAnalyzerUserTurnStopStrategy
 from pipecat.turns.user_turn_strategies import UserTurnStrategies
-
 from pipecat_calls.line import Line, Truth
 from pipecat_calls.script import Script
 from pipecat_calls.services import EnergyVAD, OracleSTT, RealtimeModel, ScriptedLLM, ScriptedTurns, ToneTTS

@@ -22,7 +22,6 @@ from pipecat.processors.frame_processor import FrameDirection
 from pipecat.transports.base_input import BaseInputTransport
 from pipecat.transports.base_output import BaseOutputTransport
 from pipecat.transports.base_transport import BaseTransport, TransportParams
-
 from pipecat_calls.script import Say, Script
 from pipecat_calls.voice import AGENT_RATE, CALLER_RATE, CHUNK_S, LOUD, Samples, silence, speech
 

@@ -32,7 +32,6 @@ from pipecat.services.llm_service import FunctionCallFromLLM, FunctionCallParams
 from pipecat.services.settings import LLMSettings, STTSettings, TTSSettings
 from pipecat.services.stt_service import STTService
 from pipecat.services.tts_service import TTSService
-
 from pipecat_calls.line import SAID
 from pipecat_calls.script import CallTool, Reply, Script, Tool
 from pipecat_calls.versions import end_request, frames

@@ -167,9 +167,9 @@ class Responses:
         run.over = True
         if run.tools:
             self._tell(data.timestamp, run, "tools_called")
-        else:
-            silent = not run.token and not run.first_audio
-            self._tell(data.timestamp, run, "empty" if silent else "ended")
+        elif not run.token and not run.first_audio:
+            self._tell(data.timestamp, run, "empty")
+        self._tell(data.timestamp, run, "ended")
         if not run.unplaced and not run.segments and not run.first_audio:
             self._runs.drop(run)
 
