@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import wave
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -52,7 +53,7 @@ def test_both_sides_lie_where_they_were_heard(tmp_path: Path) -> None:
     caller, agent = CallerEar(recording.caller), AgentEar(recording.agent)
     made = scene(("number",), 8_000)
     speech = tone(2_000, 24_000)
-    agent.hear(Mark("write_begins", 3 * S))
+    agent.hear([Mark("write_begins", 3 * S)])
     line: list[tuple[CallerEar | AgentEar, Chunk]] = [
         (caller, Chunk(audio, 8_000, 1, 1 * S + arrival_ns)) for audio, arrival_ns in chunks(made, 160)
     ]
@@ -60,7 +61,7 @@ def test_both_sides_lie_where_they_were_heard(tmp_path: Path) -> None:
         piece = speech[number * 1_920 : (number + 1) * 1_920]
         line.append((agent, Chunk(piece, 24_000, 1, 3 * S + number * 40 * MS)))
     for ear, chunk in sorted(line, key=lambda item: item[1].arrival_ns):
-        ear.hear(chunk)
+        ear.hear([chunk])
     recording.close()
 
     assert recording.path is not None
@@ -101,9 +102,9 @@ def test_jitter_does_not_tear_the_track(tmp_path: Path) -> None:
 def test_what_was_queued_and_thrown_away_is_not_on_the_file(tmp_path: Path) -> None:
     recording = CallRecording(tmp_path, "call", AtOnce())
     agent = AgentEar(recording.agent)
-    agent.hear(Mark("write_begins", 1 * S))
-    agent.hear(Chunk(tone(5_000, CLIP_HZ), CLIP_HZ, 1, 1 * S))
-    agent.hear(Mark("cleared", 2 * S))
+    agent.hear([Mark("write_begins", 1 * S)])
+    agent.hear([Chunk(tone(5_000, CLIP_HZ), CLIP_HZ, 1, 1 * S)])
+    agent.hear([Mark("cleared", 2 * S)])
     recording.close()
 
     assert recording.path is not None
@@ -163,25 +164,18 @@ def test_a_folder_that_cannot_be_written_ends_the_recording_and_says_why(tmp_pat
     assert str(blocked) in recording.failed
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, where every write finds the disk full")
 def test_a_full_disk_ends_the_recording_and_not_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recording = CallRecording(tmp_path, "call", AtOnce())
-    monkeypatch.setattr("earwitness.processors.recording.os.open", lambda *_: _full())
-    for number in range(500):
-        recording.caller.add(Chunk(tone(20, CLIP_HZ), CLIP_HZ, 1, (number + 1) * 20 * MS), None)
-    recording.close()
+    really_open = os.open
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", lambda *_: really_open("/dev/full", os.O_WRONLY))
+        for number in range(500):
+            recording.caller.add(Chunk(tone(20, CLIP_HZ), CLIP_HZ, 1, (number + 1) * 20 * MS), None)
+        recording.close()
 
     assert recording.failed is not None
     assert "space" in recording.failed
-
-
-def _full() -> int:
-    import os as real
-
-    return real.dup(_FULL.fileno())
-
-
-_FULL = Path("/dev/full").open("wb", buffering=0) if Path("/dev/full").exists() else Path("/dev/null").open("wb")  # noqa: SIM115
 
 
 def test_a_disk_that_stalls_costs_audio_and_never_memory(tmp_path: Path) -> None:

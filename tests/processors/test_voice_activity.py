@@ -31,7 +31,7 @@ def of_kind(facts: list[Fact], *kinds: type[events.Event]) -> list[dict[str, Any
 def listen(ear: CallerEar, names: tuple[str, ...], start_ns: int = 0, participant: str | None = None) -> list[Fact]:
     facts: list[Fact] = []
     for audio, arrival_ns in chunks(scene(names), 320):
-        facts += ear.hear(Chunk(audio, CLIP_HZ, 1, start_ns + arrival_ns, participant))
+        facts += ear.hear([Chunk(audio, CLIP_HZ, 1, start_ns + arrival_ns, participant)])
     return facts
 
 
@@ -53,7 +53,7 @@ def test_a22_audio_that_stops_ends_speech_by_inference_and_is_a_gap() -> None:
     middle_ns = round(sum(made.segments_s[0]) / 2 * S)
     for audio, arrival_ns in chunks(made, 320):
         if arrival_ns <= middle_ns:
-            facts += ear.hear(Chunk(audio, CLIP_HZ, 1, arrival_ns))
+            facts += ear.hear([Chunk(audio, CLIP_HZ, 1, arrival_ns)])
     last_ns = middle_ns // (20 * MS) * 20 * MS
 
     assert ear.idle(last_ns + 900 * MS) == []
@@ -66,7 +66,7 @@ def test_a22_audio_that_stops_ends_speech_by_inference_and_is_a_gap() -> None:
     assert ear.idle(last_ns + 60 * S) == []
     assert not ear.restless
 
-    back = ear.hear(Chunk(silent(20), CLIP_HZ, 1, last_ns + 70 * S))
+    back = ear.hear([Chunk(silent(20), CLIP_HZ, 1, last_ns + 70 * S)])
     assert of_kind(back, events.AudioGap) == [{"party": "caller", "state": "resumed", "last_audio_ns": last_ns}]
 
 
@@ -79,7 +79,7 @@ def test_a33_participants_are_heard_apart() -> None:
         for participant, made in (("P1", first), ("P2", second)):
             if i < len(made):
                 audio, arrival_ns = made[i]
-                facts += ear.hear(Chunk(audio, CLIP_HZ, 1, arrival_ns, participant))
+                facts += ear.hear([Chunk(audio, CLIP_HZ, 1, arrival_ns, participant)])
 
     started = of_kind(facts, events.SpeechStarted)
     assert {fields["participant"] for fields in started} == {"P1", "P2"}
@@ -100,29 +100,37 @@ def test_more_participants_than_are_kept_are_still_all_heard_in_turn() -> None:
 def test_b19_audio_that_cannot_be_judged_is_a_gap_with_a_reason_and_not_silence() -> None:
     ear = CallerEar()
 
-    facts = ear.hear(Chunk(silent(20), 4_000, 1, 5 * S)) + ear.hear(Chunk(silent(20), 4_000, 1, 6 * S - 1))
+    facts = ear.hear([Chunk(silent(20), 4_000, 1, 5 * S), Chunk(silent(20), 4_000, 1, 6 * S - 1)])
 
     (health,) = of_kind(facts, events.Health)
     assert list(health["invalid"]) == ["caller_tap: sample rate 4000 Hz is outside 8000 to 192000 Hz"]
     assert of_kind(facts, events.AudioGap) == [{"party": "caller", "state": "stopped", "last_audio_ns": 5 * S}]
 
 
+def test_a_gap_inside_a_batch_is_a_gap_all_the_same() -> None:
+    ear = CallerEar()
+
+    facts = ear.hear([Chunk(silent(20), CLIP_HZ, 1, 1 * S), Chunk(silent(20), CLIP_HZ, 1, 4 * S)])
+
+    assert [fields["state"] for fields in of_kind(facts, events.AudioGap)] == ["stopped", "resumed"]
+
+
 def test_a_rate_that_changes_in_mid_call_is_followed() -> None:
     ear = CallerEar()
     facts = listen(ear, ("number",))
     for audio, arrival_ns in chunks(scene(("number",), 8_000), 160):
-        facts += ear.hear(Chunk(audio, 8_000, 1, 10 * S + arrival_ns))
+        facts += ear.hear([Chunk(audio, 8_000, 1, 10 * S + arrival_ns)])
 
     started = of_kind(facts, events.SpeechStarted)
     assert {fields["edge_ns"] // (10 * S) for fields in started} == {0, 1}
 
 
 def write(ear: AgentEar, audio: bytes, start_ns: int, *, paced: bool, rate_hz: int = 24_000) -> list[Fact]:
-    facts = ear.hear(Mark("write_begins", start_ns))
+    facts = ear.hear([Mark("write_begins", start_ns)])
     size = 2 * rate_hz * 40 // 1000
     for number, at in enumerate(range(0, len(audio), size)):
         accepted_ns = start_ns + (number * 40 * MS if paced else 0)
-        facts += ear.hear(Chunk(audio[at : at + size], rate_hz, 1, accepted_ns))
+        facts += ear.hear([Chunk(audio[at : at + size], rate_hz, 1, accepted_ns)])
     return facts
 
 
@@ -171,7 +179,7 @@ def test_audio_in_time_leaves_nothing_uncertain() -> None:
 def test_an_interruption_ends_what_was_queued() -> None:
     ear = AgentEar()
     facts = write(ear, tone(1_200), 1 * S, paced=False)
-    facts += ear.hear(Mark("cleared", 1_500 * MS)) + ear.idle(3 * S)
+    facts += ear.hear([Mark("cleared", 1_500 * MS)]) + ear.idle(3 * S)
 
     assert of_kind(facts, events.SpeechEnded)[0]["edge_ns"] == 1_500 * MS
 

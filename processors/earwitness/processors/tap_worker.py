@@ -152,12 +152,8 @@ class Tap:
     def _work(self, items: list[Chunk | Mark], now_ns: int, last: bool) -> _Outcome:
         """In the thread."""
         outcome = _Outcome()
-        for item in items:
-            try:
-                outcome.facts += self._ear.hear(item)
-            except Exception as error:
-                self._recover(outcome, error, now_ns)
         try:
+            outcome.facts += self._ear.hear(items)
             outcome.facts += self._ear.stop(now_ns) if last else self._ear.idle(now_ns)
             outcome.restless = self._ear.restless
         except Exception as error:

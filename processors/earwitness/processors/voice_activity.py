@@ -5,7 +5,7 @@ An ear is used by one thread at a time; its facts carry every field of their eve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -65,7 +65,9 @@ class Track(Protocol):
 class Ear(Protocol):
     """Listens to one party."""
 
-    def hear(self, item: Chunk | Mark) -> list[Fact]: ...
+    def hear(self, items: Sequence[Chunk | Mark]) -> list[Fact]:
+        """What these chunks and marks say, in the order of their arrival."""
+        ...
 
     def idle(self, now_ns: int) -> list[Fact]:
         """What the absence of audio up to now says."""
@@ -94,20 +96,34 @@ class CallerEar:
     def restless(self) -> bool:
         return self._last_audio_ns is not None and not self._in_gap
 
-    def hear(self, item: Chunk | Mark) -> list[Fact]:
-        if isinstance(item, Mark):
-            return []
-        facts = self.idle(item.arrival_ns)
-        if self._in_gap:
-            self._in_gap = False
-            facts.append(_gap("caller", "resumed", self._last_audio_ns or 0))
-        self._last_audio_ns = item.arrival_ns
-        detector = self._detector(item, facts)
-        if detector is not None:
+    def hear(self, items: Sequence[Chunk | Mark]) -> list[Fact]:
+        facts: list[Fact] = []
+        streams: dict[tuple[str | None, int, int], list[Chunk]] = {}
+        for item in items:
+            if isinstance(item, Mark):
+                continue
+            last_ns = self._last_audio_ns
+            if last_ns is not None and (self._in_gap or item.arrival_ns - last_ns >= GAP_NS):
+                facts += self._listen(streams)
+                streams = {}
+                facts += self.idle(item.arrival_ns)
+                self._in_gap = False
+                facts.append(_gap("caller", "resumed", last_ns))
+            self._last_audio_ns = item.arrival_ns
+            streams.setdefault((item.participant, item.rate_hz, item.channels), []).append(item)
+        return facts + self._listen(streams)
+
+    def _listen(self, streams: Mapping[tuple[str | None, int, int], list[Chunk]]) -> list[Fact]:
+        facts: list[Fact] = []
+        for (participant, _, _), stream in streams.items():
+            detector = self._detector(stream[0], facts)
+            if detector is None:
+                continue
             if self._track is not None:
-                self._track.add(item, None)
-            edges = detector.feed(item.audio, item.arrival_ns)
-            facts.extend(_speech("caller", edge, item.participant) for edge in edges)
+                for chunk in stream:
+                    self._track.add(chunk, None)
+            edges = detector.feed_all([(chunk.audio, chunk.arrival_ns) for chunk in stream])
+            facts.extend(_speech("caller", edge, participant) for edge in edges)
         return facts
 
     def idle(self, now_ns: int) -> list[Fact]:
@@ -165,7 +181,13 @@ class AgentEar:
     def restless(self) -> bool:
         return self._detector.audible_until_ns is not None
 
-    def hear(self, item: Chunk | Mark) -> list[Fact]:
+    def hear(self, items: Sequence[Chunk | Mark]) -> list[Fact]:
+        facts: list[Fact] = []
+        for item in items:
+            facts += self._hear(item)
+        return facts
+
+    def _hear(self, item: Chunk | Mark) -> list[Fact]:
         if isinstance(item, Mark):
             if item.kind == "write_begins":
                 self._playout.write_begins(item.at_ns)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -92,11 +93,19 @@ class SpeechDetector:
 
     def feed(self, audio: bytes | Samples, arrival_ns: int) -> list[Edge]:
         """Edges that become known with a chunk whose last sample arrived at ``arrival_ns``."""
-        size = len(audio) if isinstance(audio, bytes) else 2 * int(audio.size)
-        before = self._bytes // (2 * self._channels)
-        self._bytes += size
-        self._clock.arrived(self._bytes // (2 * self._channels) - before, arrival_ns)
-        frames = self._framer.feed(audio)
+        raw = audio if isinstance(audio, bytes) else audio.astype("<i2", copy=False).tobytes()
+        return self.feed_all(((raw, arrival_ns),))
+
+    def feed_all(self, chunks: Sequence[tuple[bytes, int]]) -> list[Edge]:
+        """The same for several chunks, each with its arrival: cheaper, and a burst is known for one from its start."""
+        if not chunks:
+            return []
+        for audio, arrival_ns in chunks:
+            before = self._bytes // (2 * self._channels)
+            self._bytes += len(audio)
+            self._clock.arrived(self._bytes // (2 * self._channels) - before, arrival_ns)
+        arrival_ns = chunks[-1][1]
+        frames = self._framer.feed(chunks[0][0] if len(chunks) == 1 else b"".join(audio for audio, _ in chunks))
         levels = frame_levels_db(frames)
         if not levels:
             return []
