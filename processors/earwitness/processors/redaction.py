@@ -37,6 +37,7 @@ log = logging.getLogger("earwitness.redaction")
 Hook = Callable[[str], "str | Iterable[tuple[int, int, str]]"]
 """The user's own finder: gets a text; gives it back without personal data, or spans of it as (start, end, kind)."""
 
+_MOST_ROUNDS = 8
 _LOOK = re.compile(r"[\d@<]")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _UNREDACTABLE = re.compile(r"<unredactable:\d{1,5}>")
@@ -180,8 +181,13 @@ class Redaction:
         pieces = self._placeholders.split(text)
         for hook in self._hooks:
             pieces = self._apply_hook(hook, pieces)
-        for finder in finders:
-            pieces = self._apply(finder, pieces)
+        # What one round takes out changes what stands beside what; the last round finds nothing.
+        for _ in range(_MOST_ROUNDS):
+            before = len(pieces)
+            for finder in finders:
+                pieces = self._apply(finder, pieces)
+            if len(pieces) == before:
+                break
         return "".join(map(str, pieces))
 
     def _apply(self, finder: Finder, pieces: list[Piece]) -> list[Piece]:
@@ -200,7 +206,7 @@ class Redaction:
             pieces += [text[at:start], self._placeholders.make(kind, value)]
             at = end
         pieces.append(text[at:])
-        return [piece for piece in pieces if piece != ""]
+        return pieces
 
     def _apply_hook(self, hook: Hook, pieces: list[Piece]) -> list[Piece]:
         result = hook("".join(map(str, pieces)))
