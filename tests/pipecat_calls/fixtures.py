@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,11 +15,11 @@ RunCall = Callable[..., "RecordedCall"]
 
 
 @pytest.fixture
-def run_call() -> Iterator[RunCall]:
+def run_call() -> RunCall:
     """``run_call(script, **options)``: a scripted call through a real pipeline, watched. See `record_call`."""
     from pipecat_calls.recorded import record_call
 
     def run(script: Any, **options: Any) -> RecordedCall:
         return record_call(script, **options)
 
-    yield run
+    return run

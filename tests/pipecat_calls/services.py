@@ -95,7 +95,7 @@ class OracleSTT(STTService):
     """Knows what was said: interims while it is said, a finalized transcript a little after the VAD's stop."""
 
     def __init__(self, script: Script) -> None:
-        super().__init__(ttfs_p99_latency=0.35, settings=whole(STTSettings, model="oracle"))
+        super().__init__(ttfs_p99_latency=1.0, settings=whole(STTSettings, model="oracle"))
         self._script = script
         self._line = -1
         self._given = 0

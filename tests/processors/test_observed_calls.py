@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -234,7 +235,7 @@ def test_interims_are_thinned_and_the_final_closes_the_utterance(run_call: RunCa
     assert final.interim_count == 12
     assert final.text == script.lines[0].text
     assert {event.utterance_id for event in (*interims, final)} == {"u1"}
-    gaps = [b.at_ns - a.at_ns for a, b in zip(interims, interims[1:], strict=False)]
+    gaps = [b.at_ns - a.at_ns for a, b in itertools.pairwise(interims)]
     assert all(gap >= 1_000_000_000 for gap in gaps)
 
 
@@ -262,8 +263,9 @@ def test_the_turn_models_verdicts_go_with_the_turn(run_call: RunCall) -> None:
 def test_words_under_a_minimum_are_marked_as_thrown_away(run_call: RunCall) -> None:
     script = Script(
         lines=(Say("where is my order please now"), Say("uh huh", into_s=0.6)),
-        replies=(HELLO, Reply("Your order is on its way and will arrive on Thursday, I think.", ends=True)),
+        replies=(HELLO, Reply("Your order is on its way and will arrive on Thursday, I think.")),
         min_words=3,
+        ends_s=12,
     )
     call = run_call(script)
 
@@ -285,8 +287,12 @@ def test_every_minute_and_only_then_a_healthy_call_reports_its_health(run_call: 
 def test_responses_carry_every_milestone_in_order(run_call: RunCall) -> None:
     call = run_call(ORDER)
 
-    phases = [event.phase for event in call.of(Response, response_id="r2")]
-    assert phases == ["requested", "first_token", "first_text", "ended", "first_audio"]
+    at = {event.phase: event.at_ns for event in call.of(Response, response_id="r2")}
+    assert list(at)[:2] == ["requested", "first_token"]
+    assert set(at) == {"requested", "first_token", "first_text", "ended", "first_audio"}
+    assert at["requested"] < at["first_token"] < at["first_text"] < at["first_audio"]
+    assert s(at["first_token"] - at["requested"]) == pytest.approx(0.25, abs=0.005)
+    assert s(at["first_audio"] - at["first_text"]) == pytest.approx(0.12, abs=0.005)
     requested = call.one(Response, response_id="r2", phase="requested")
     assert (requested.why, requested.cause_turn) == ("user_turn", 1)
     assert call.one(Response, response_id="r1", phase="requested").why == "greeting"

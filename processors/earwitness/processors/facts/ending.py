@@ -52,19 +52,23 @@ class Ending:
         if self.reason is None:
             self.reason = reason
 
+    def _seen(self, at_ns: int, terminal: Terminal) -> None:
+        self._now.ending = True
+        if self.end_seen_ns is None:
+            self.end_seen_ns = at_ns
+        self.terminal = terminal
+
     def _asked(self, data: Any) -> None:
         self._set("agent", _text(data.frame))
 
     def _end(self, data: Any, terminal: Terminal) -> None:
-        self.end_seen_ns = self.end_seen_ns or data.timestamp
-        self.terminal = terminal
+        self._seen(data.timestamp, terminal)
         self._set("agent", _text(data.frame))
 
     def _cancel(self, data: Any, terminal: Terminal | None) -> None:
         reason = _text(data.frame)
         if terminal is not None:
-            self.end_seen_ns = self.end_seen_ns or data.timestamp
-            self.terminal = terminal
+            self._seen(data.timestamp, terminal)
         cause = next((cause for part, cause in _REASONS if reason and part in reason), None)
         self._set(cause or ("unknown" if terminal is not None else "agent"), reason)
 

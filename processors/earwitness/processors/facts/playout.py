@@ -143,7 +143,7 @@ class Written:
         if run is not None:
             run.sounding = False
         ahead = self._ends_ns - self._pushed_ns > AHEAD_NS
-        edge_ns = stretch.last_write_ns if ahead else min(stretch.last_edge_ns, max(at_ns, stretch.last_write_ns))
+        edge_ns = stretch.last_write_ns if ahead else stretch.last_edge_ns
         truncated = True if cut else (False if run is not None and run.whole else None)
         self._now.emit(
             Playout, at_ns, phase="last", edge_ns=edge_ns, response_id=run.id if run is not None else None,

@@ -61,6 +61,8 @@ class Moments:
     muted: bool = False
     agent_speaking: bool = False
     last_caller_audio_ns: int | None = None
+    ending: bool = False
+    """The pipeline was told to end: it stops reading the caller's audio before the agent has finished."""
     idle_ns: int | None = None
     """When the idle timer last fired."""
     min_words: int = 0

@@ -117,7 +117,8 @@ class Speech:
     def tick(self, at_ns: int) -> None:
         """Notice that the caller's audio has stopped arriving."""
         last_ns = self._now.last_caller_audio_ns
-        if self.watch_gaps and not self._gap_open and last_ns is not None and at_ns - last_ns >= GAP_NS:
+        watching = self.watch_gaps and not self._gap_open and not self._now.ending
+        if watching and last_ns is not None and at_ns - last_ns >= GAP_NS:
             self._gap_open = True
             self._now.emit(AudioGap, at_ns, party="caller", state="stopped", last_audio_ns=last_ns)
 
