@@ -418,6 +418,17 @@ def _stages(page: _Page) -> None:
             "censored": censored,
         }
         page.add(StageSample, f"m:{source}:{seq}", at, content, final=True)
+    for run in runs.values():
+        _model_duration(page, run)
+
+
+def _model_duration(page: _Page, run: Run) -> None:
+    """A model's duration is request → end of that response (A04); a later end of the same changes nothing."""
+    requested, ended = run.at.get("requested"), run.at.get("ended", run.at.get("tools_called"))
+    if requested is None or ended is None or "cancelled" in run.at or run.why == "application" or ended < requested:
+        return
+    content: Content = {"service": "llm", "metric": "duration", "value_ns": ended - requested}
+    page.add(StageSample, f"m:run:{run.id}", ended, content, final=True)
 
 
 def _call(page: _Page, fates: Sequence[Standing], stretches: Sequence[Stretch], tally: Tally) -> None:

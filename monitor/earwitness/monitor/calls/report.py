@@ -113,8 +113,8 @@ def _call(call_id: str, records: Sequence[Any]) -> Json:
 
 def _in_time(records: Iterable[Any], *moments: str) -> list[Any]:
     def place(record: Any) -> int:
-        known = [at for name in moments if (at := getattr(record, name)) is not None]
-        return known[0] if known else record.event_wall_ns
+        known: list[int] = [at for name in moments if (at := getattr(record, name)) is not None]
+        return known[0] if known else int(record.event_wall_ns)
 
     return sorted(records, key=place)
 

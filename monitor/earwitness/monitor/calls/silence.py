@@ -84,7 +84,7 @@ class _Owing:
         self.tools = _running(scene, lambda tool: tool.blocking)
         self.any_tools = _running(scene, lambda _: True)
         self.transfers = _transferring(scene)
-        self.said = sorted((v.off_ns if v.off_ns is not None else horizon, n) for n, v in enumerate(scene.voices))
+        self.said = sorted((s.end_ns(horizon), n) for n, v in enumerate(scene.voices) for s in v.sounds)
         self.turn_starts = [t.start_ns for t in talk.turns]
         self.asked = sorted(r.asked_ns for r in scene.facts.runs.values() if r.asked_ns is not None)
         self.first_sound = min((v.on_ns for v in scene.voices), default=None)
@@ -127,7 +127,7 @@ class _Owing:
         return "caller"
 
     def _last_voice(self, at: int) -> Voice | None:
-        n = bisect_right(self.said, (at, len(self.said)))
+        n = bisect_right(self.said, (at, len(self.scene.voices)))
         return self.scene.voices[self.said[n - 1][1]] if n else None
 
     def _taken(self, voice: Voice, at: int) -> bool:

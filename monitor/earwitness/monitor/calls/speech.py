@@ -112,7 +112,7 @@ def pair(
                 close(_last_sign(facts, gaps, begun, edge.edge_ns), inferred=True)
             begun = edge.edge_ns
             continue
-        broken = None if begun is None else _broken_ns(facts, gaps, begun, edge.edge_ns)
+        broken = None if begun is None else _broken_ns(facts, gaps, begun, edge.at_ns)
         if begun is not None and broken is None:
             close(edge.edge_ns, inferred=edge.inferred)
             continue
@@ -164,19 +164,24 @@ def _touch(a: Segment, b: Segment, tolerance_ns: int) -> bool:
     )
 
 
-def _broken_ns(facts: Facts, gaps: Sequence[Gap], begun_ns: int, end_ns: int) -> int | None:
-    """Where speech stopped being observed between a beginning and an end that cannot be its own, if it did."""
-    lost = [g.last_ns for g in gaps if begun_ns <= g.last_ns < end_ns and g.back_ns is not None and g.back_ns <= end_ns]
+def _broken_ns(facts: Facts, gaps: Sequence[Gap], begun_ns: int, seen_ns: int) -> int | None:
+    """Where speech stopped being observed before an end was noticed that cannot be its own, if it did.
+
+    Its audio stopped and came back, or the input was muted and opened again, in between (A22, A35).
+    """
+    lost = [g.last_ns for g in gaps if begun_ns <= g.last_ns and g.back_ns is not None and g.back_ns <= seen_ns]
     muted_at: int | None = None
     for at, on in facts.mutes:
-        if at < begun_ns or at > end_ns:
+        if at < begun_ns or at > seen_ns:
             continue
         if on:
             muted_at = at if muted_at is None else muted_at
         elif muted_at is not None:
             lost.append(muted_at)
             break
-    return min(lost, default=None)
+    if not lost:
+        return None
+    return min(lost + [t.at_ns for t in facts.turn_ends if t.at_ns > begun_ns])
 
 
 def _last_sign(facts: Facts, gaps: Sequence[Gap], begun_ns: int, next_ns: int) -> int:

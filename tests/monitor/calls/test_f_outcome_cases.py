@@ -1,0 +1,156 @@
+"""Field cases of group F: how a call ended is not what it achieved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Call = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "in_scope", "contained"),
+    [
+        ("voicemail", "voicemail", False, None),
+        ("wrong_number", "wrong_number", False, None),
+        ("declined", "declined", True, False),
+    ],
+)
+def test_f01_how_it_ended_is_not_what_was_achieved(
+    call: Call, said: str, outcome: str, in_scope: bool, contained: bool | None
+) -> None:
+    told = (
+        call()
+        .user(1.0, 2.0, "hello")
+        .bot(2.8, 5.0)
+        .put(5.5, "app", source="app", name="outcome", value=said)
+        .end(6.0, "agent")
+        .told()
+    )
+    assert told.call.end_cause == "agent"
+    assert (told.call.outcome, told.call.in_scope, told.call.contained) == (outcome, in_scope, contained)
+
+
+def test_f02_a_frozen_call_is_abandoned(call: Call) -> None:
+    told = (
+        call()
+        .user(26.0, 27.0, "next please")
+        .bot(27.8, 30.0, name="r")
+        .tool("next_node", "called", 30.0, response_id="r")
+        .tool("next_node", "result", 30.2)
+        .user(45.0, 45.5, "hello?")
+        .end(70.0, "caller")
+        .told()
+    )
+    assert (told.call.end_cause, told.call.outcome, told.call.contained) == ("caller", "abandoned", False)
+    assert [t.unanswered for t in told.turns] == [False, True]
+    assert told.facts["dead_air_critical"] == 1
+
+
+def test_f02_leaving_shortly_after_critical_dead_air_is_abandoning_too(call: Call) -> None:
+    story = call().user(1.0, 2.0, "a question").bot(14.0, 15.0, asked=2.2)
+    assert story.end(20.0, "caller").told().call.outcome == "abandoned"
+    late = call().user(1.0, 2.0, "a question").bot(14.0, 15.0, asked=2.2).user(16.0, 17.0, "right").bot(17.5, 24.0)
+    assert late.end(25.0, "caller").told().call.outcome == "contained"
+
+
+def test_f03_a_dropped_line_is_not_completion(call: Call) -> None:
+    told = call().bot(30.0, 39.0).put(39.9, "transport", event="error").end(40.0, "transport").told()
+    assert told.call.end_cause == "transport"
+    assert told.call.contained is None
+
+
+@pytest.mark.parametrize("how", ["error", "audio"])
+def test_f03_a_disconnect_with_a_fault_is_the_transports(call: Call, how: str) -> None:
+    story = call().user(1.0, 2.0, "two").bot(3.0, 5.0).end(40.0, "caller")
+    if how == "error":
+        story.put(39.9, "transport", event="error")
+    else:
+        story.gap(38.5, last_audio=37.5)
+    told = story.told()
+    assert (told.call.end_cause, told.call.outcome) == ("transport", "unknown")
+
+
+def test_f04_a_polite_hang_up_by_the_agent_is_contained(call: Call) -> None:
+    told = (
+        call()
+        .user(40.0, 41.0, "that was it")
+        .bot(42.0, 44.0, "Anything else?")
+        .user(48.0, 49.0, "no thank you goodbye")
+        .bot(50.0, 52.0, "Goodbye and have a nice day!", why="application", asked=49.5)
+        .tool("end_call", "called", 52.1)
+        .end(52.2, "agent")
+        .told()
+    )
+    assert (told.call.end_cause, told.call.outcome, told.call.contained) == ("agent", "contained", True)
+    assert told.turns[-1].response_latency_ns == 1_000_000_000
+
+
+def test_f04_a_goodbye_after_the_farewell_awaits_nothing(call: Call) -> None:
+    told = (
+        call()
+        .user(48.0, 49.0, "that was all")
+        .bot(50.0, 52.0, "Goodbye and have a nice day!")
+        .user(52.5, 53.0, "bye bye")
+        .end(53.2, "agent")
+        .told()
+    )
+    assert [(t.turn_class, t.unanswered) for t in told.turns] == [("eligible", False), ("closing", False)]
+    assert told.call.contained
+
+
+def test_f05_a_transfer_that_failed(call: Call) -> None:
+    told = (
+        call()
+        .user(1.0, 2.0, "a human please")
+        .bot(3.0, 4.0)
+        .tool("transfer_to_human", "called", 4.0)
+        .tool("transfer_to_human", "error", 5.0, error="503")
+        .user(8.0, 9.0, "fine then")
+        .bot(9.8, 12.0)
+        .end(14.0, "caller")
+        .told()
+    )
+    assert (told.call.outcome, told.call.contained) == ("escalation_failed", False)
+
+
+def test_f05_a_caller_who_leaves_before_the_merge(call: Call) -> None:
+    told = (
+        call()
+        .user(1.0, 2.0, "a human please")
+        .bot(3.0, 4.0)
+        .put(4.2, "transfer", phase="requested")
+        .put(5.0, "transfer", phase="ringing")
+        .end(14.0, "caller")
+        .told()
+    )
+    assert (told.call.outcome, told.call.contained) == ("escalation_abandoned", False)
+
+
+def test_f05_only_a_completed_hand_over_is_an_escalation(call: Call) -> None:
+    story = call().user(1.0, 2.0, "a human please").bot(3.0, 4.0).put(4.2, "transfer", phase="requested")
+    told = story.put(9.0, "transfer", phase="completed").end(14.0, "caller").told()
+    assert (told.call.outcome, told.call.contained) == ("escalated", False)
+
+
+def test_a_promised_transfer_that_nobody_tried(call: Call) -> None:
+    told = (
+        call()
+        .user(1.0, 2.0, "a human please")
+        .bot(3.0, 5.0, "Of course, I'll transfer you to a colleague.")
+        .end(9.0, "agent")
+        .told()
+    )
+    assert (told.call.outcome, told.call.contained) == ("transfer_promised", False)
+
+
+def test_a_caller_who_never_speaks_is_out_of_scope(call: Call) -> None:
+    told = call().bot(1.0, 4.0, why="greeting").end(12.0, "agent").told()
+    assert (told.call.outcome, told.call.in_scope) == ("silent", False)
+
+
+def test_an_error_that_ended_the_call_is_a_failure(call: Call) -> None:
+    told = call().user(1.0, 2.0, "hi").bot(3.0, 4.0).end(9.0, "error").told()
+    assert (told.call.outcome, told.call.contained) == ("failed", False)
