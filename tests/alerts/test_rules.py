@@ -144,6 +144,12 @@ def test_a_rate_needs_its_denominator_not_its_hits() -> None:
     assert side_of(few, sample_of(few, reading(n=20, count=6, denominator=20, rate=0.3))) is Side.OVER
 
 
+def test_a_rule_that_asks_for_a_rate_of_few_gets_it() -> None:
+    few = rule("measure: missed_barge_in.rate\n    window: 30m\n    above: 25%\n    min_n: 3")
+
+    assert sample_of(few, reading(n=3, count=1, denominator=3, rate=None)).value == 1 / 3
+
+
 def test_a_count_of_none_is_a_count_once_the_window_is_whole() -> None:
     none = rule("measure: calls.count\n    window: 1h\n    below: 1")
 

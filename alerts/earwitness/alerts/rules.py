@@ -136,9 +136,11 @@ def sample_of(rule: Rule, reading: Reading) -> Sample:
         return Sample(n, coverage=reading.coverage, why="nothing measured")
     if n < rule.min_n:
         return Sample(n, coverage=reading.coverage, why=f"n {n} < {rule.min_n}")
-    more_than = None
+    value: float | None
+    more_than: float | None = None
     if stat == "rate":
-        value = reading.rate
+        # Views show no rate of so few; a rule that asks for it by its min_n gets it.
+        value = reading.count / n if reading.rate is None else reading.rate
     elif stat == "coverage":
         value = reading.coverage
     else:
