@@ -18,7 +18,7 @@ OVERFLOW: Final = "~other"
 FIXED_KEYS: Final = ("agent", "version", "mode")
 
 LabelKeys = Mapping[str, Sequence[str] | None]
-"""Declared keys to their values; None: whatever comes, up to the bound."""
+"""Declared keys to their values; none: whatever comes, up to the bound."""
 
 
 class LabelSets:
@@ -28,7 +28,7 @@ class LabelSets:
     def __init__(self, declared: LabelKeys | None = None, *, max_values: int = 50, max_sets: int = 2_000) -> None:
         declared = declared or {}
         self.keys: tuple[str, ...] = (*FIXED_KEYS, *(key for key in declared if key not in FIXED_KEYS))
-        self._open = [declared.get(key) is None for key in self.keys]
+        self._open = [not declared.get(key) for key in self.keys]
         self._values: list[set[str]] = [set(declared.get(key) or ()) for key in self.keys]
         self._max_values = max_values
         self._max_sets = max_sets
@@ -60,6 +60,10 @@ class LabelSets:
     def labels_of(self, number: int) -> Labels:
         """The sorted pairs of a set."""
         return self._labels[number]
+
+    def numbers(self) -> Sequence[int]:
+        """All sets."""
+        return list(self._labels)
 
     def matching(self, where: Labels) -> Sequence[int]:
         """The sets that agree with all pairs of ``where``."""

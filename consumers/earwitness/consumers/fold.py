@@ -1,0 +1,209 @@
+"""Events of all calls to records and windows. Pure: no I/O and no clock of its own.
+
+What arrives is timed by the log's append time; an event's own time is its call's wall start plus ``at_ns``. The
+passing of time inside a call is read off its own arrivals, so that a bot whose wall clock is wrong does not make its
+calls look silent or overdue (definitions, "Records, windows, labels").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, NamedTuple, Protocol
+
+import structlog
+
+from earwitness.consumers.clock_skew import ClockSkews
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.monitor.calls.timeline import LEARNT_LATER, CallTimeline
+from earwitness.monitor.contract.events import AnyEvent
+from earwitness.monitor.contract.records import AnyRecord
+from earwitness.monitor.log.protocol import Entry
+from earwitness.monitor.measures.reading import Labels
+from earwitness.monitor.measures.windows import Windows
+
+S: Final = 1_000_000_000
+FORGOTTEN: Final = 20_000
+"""Ids of calls that are over for good and are remembered, so that a straggler does not open a call anew."""
+SWEEP_NS: Final = 60 * S
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Timeline(Protocol):
+    """The fold of one call, as `CallTimeline` is one. ``as_of_ns`` is a moment of the call's own clock."""
+
+    started_wall_ns: int | None
+    last_at_ns: int
+    ended: bool
+
+    def add(self, event: AnyEvent) -> bool: ...
+    def advance(self, as_of_ns: int) -> list[AnyRecord]: ...
+    def records(self) -> Sequence[AnyRecord]: ...
+
+
+class Change(NamedTuple):
+    """A record's new revision and the one that it takes the place of."""
+
+    old: AnyRecord | None
+    new: AnyRecord
+
+
+@dataclass(slots=True)
+class HeldCall:
+    """A call that can still change."""
+
+    call_id: str
+    timeline: Timeline
+    partition: int
+    latest: dict[str, AnyRecord] = field(default_factory=dict[str, AnyRecord])
+    offset_ns: int | None = None
+    """Least of arrival less ``at_ns``: what wall time the call's own 0 is, by the log's clock."""
+    as_of_ns: int = 0
+    """Wall time up to which it was judged."""
+    broken: bool = False
+    """Its fold failed: it is left as it was, and the others go on."""
+
+    @property
+    def open(self) -> bool:
+        return not self.timeline.ended and not self.broken
+
+
+class TimelineFold:
+    """The state of one timeline worker."""
+
+    def __init__(self, settings: MonitorSettings, new_call: Callable[[str], Timeline] | None = None) -> None:
+        self.windows = Windows(
+            labels=settings.label_keys,
+            bounds=settings.bounds.id,
+            max_label_values=settings.max_label_values,
+            max_label_sets=settings.max_label_sets,
+        )
+        self.held: dict[str, HeldCall] = {}
+        self.clocks_ns: dict[int, int] = {}
+        """Append time of the newest record of each partition."""
+        self.events: Counter[str] = Counter()
+        """Events folded, by kind."""
+        self.set_aside = 0
+        """Events that claim to be further ahead of their arrival than is allowed."""
+        self.stray = 0
+        """Events of calls that are over for good."""
+        self.late_facts = 0
+        """Facts about calls that are no longer held."""
+        self.broken_calls = 0
+        self.skews = ClockSkews()
+        self._new_call: Callable[[str], Timeline] = new_call or partial(CallTimeline, bounds=settings.bounds)
+        self._kept_ns = settings.call_kept_s * S
+        self._future_ns = settings.future_s * S
+        self._touched: dict[str, HeldCall] = {}
+        self._forgotten: dict[str, None] = {}
+        self._swept_ns = 0
+
+    def add(self, entry: Entry, event: AnyEvent) -> None:
+        """Give one event to its call; ``settle`` says what that changed."""
+        arrived_ns = entry.append_ns
+        self.clocks_ns[entry.partition] = max(arrived_ns, self.clocks_ns.get(entry.partition, 0))
+        if event.kind == "call_started":
+            self.skews.note(event.agent, event.wall_ns - arrived_ns, arrived_ns)
+        call_id = event.call_id
+        held = self.held.get(call_id)
+        started_ns = None if held is None else held.timeline.started_wall_ns
+        event_ns = event.wall_ns if started_ns is None else started_ns + event.at_ns
+        learnt_later = event.kind in LEARNT_LATER
+        if event_ns > arrived_ns + self._future_ns and not learnt_later:
+            self.set_aside += 1
+            return
+        self.events[event.kind] += 1
+        if held is None:
+            held = self._open(call_id, entry.partition, learnt_later)
+            if held is None:
+                return
+        if held.broken:
+            return
+        if not learnt_later:
+            offset_ns = arrived_ns - event.at_ns
+            held.offset_ns = offset_ns if held.offset_ns is None else min(held.offset_ns, offset_ns)
+        held.timeline.add(event)
+        self._touched[call_id] = held
+
+    def settle(self) -> list[Change]:
+        """What the events since the last call of this changed, judged at the arrival of the newest of them; the
+        windows have it already."""
+        touched, self._touched = self._touched, {}
+        changes: list[Change] = []
+        for held in touched.values():
+            changes += self._judge(held, self.clocks_ns[held.partition])
+        self._sweep()
+        return changes
+
+    def advance(self, as_of_ns: int, *, most: int | None = None) -> list[Change]:
+        """What the passing of time changed: answers overdue, silences, calls that never end.
+
+        ``most``: judge no more open calls than that, those first that were judged longest ago.
+        """
+        waiting = [held for held in self.held.values() if held.open and held.as_of_ns < as_of_ns]
+        if most is not None and len(waiting) > most:
+            waiting = sorted(waiting, key=lambda held: held.as_of_ns)[:most]
+        changes: list[Change] = []
+        for held in waiting:
+            changes += self._judge(held, as_of_ns)
+        self.windows.live = self._live()
+        return changes
+
+    def in_progress(self) -> Iterator[HeldCall]:
+        """Calls that have begun and not ended, as last judged."""
+        return (held for held in self.held.values() if held.open)
+
+    def _open(self, call_id: str, partition: int, learnt_later: bool) -> HeldCall | None:
+        if learnt_later:
+            self.late_facts += 1
+            return None
+        if call_id in self._forgotten:
+            self.stray += 1
+            return None
+        held = self.held[call_id] = HeldCall(call_id, self._new_call(call_id), partition)
+        return held
+
+    def _judge(self, held: HeldCall, as_of_ns: int) -> list[Change]:
+        held.as_of_ns = max(held.as_of_ns, as_of_ns)
+        if held.broken or held.offset_ns is None:
+            return []
+        try:
+            records = held.timeline.advance(held.as_of_ns - held.offset_ns)
+        except Exception:
+            # A fault in one call's fold must leave the others their numbers.
+            held.broken = True
+            self.broken_calls += 1
+            _log.exception("a call could not be folded and is left as it was", call_id=held.call_id)
+            return []
+        changes = [Change(held.latest.get(record.id), record) for record in records]
+        for old, new in changes:
+            held.latest[new.id] = new
+            self.windows.apply(old, new, arrived_ns=held.as_of_ns)
+        return changes
+
+    def _live(self) -> dict[Labels, int]:
+        found: dict[Labels, int] = {}
+        sets = self.windows.label_sets
+        for held in self.in_progress():
+            if held.latest:
+                labels = sets.labels_of(sets.number_of(next(reversed(held.latest.values()))))
+                found[labels] = found.get(labels, 0) + 1
+        return found
+
+    def _sweep(self) -> None:
+        """Let go of calls that nothing may change any more, each by its own partition's clock."""
+        newest_ns = max(self.clocks_ns.values(), default=0)
+        if newest_ns - self._swept_ns < SWEEP_NS:
+            return
+        self._swept_ns = newest_ns
+        for held in list(self.held.values()):
+            ended_ns = (held.offset_ns or 0) + held.timeline.last_at_ns
+            if not held.open and self.clocks_ns[held.partition] - ended_ns > self._kept_ns:
+                del self.held[held.call_id]
+                self.windows.forget(held.call_id)
+                self._forgotten[held.call_id] = None
+        while len(self._forgotten) > FORGOTTEN:
+            del self._forgotten[next(iter(self._forgotten))]

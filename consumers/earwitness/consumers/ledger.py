@@ -1,0 +1,71 @@
+"""What was published of each record, so that a restart neither repeats a record nor lets its revision fall.
+
+A worker that folds the log again may come to the same record over fewer revisions than were published before. The
+ledger is read back from the records topic and gives every published change a revision above the last one.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import NamedTuple
+
+from earwitness.monitor.contract.records import AnyRecord
+from earwitness.monitor.contract.wire import encode
+
+
+class Published(NamedTuple):
+    """The last published revision of a record."""
+
+    revision: int
+    digest: bytes
+    final: bool
+
+
+class News(NamedTuple):
+    """A record to be published as ``payload``. ``first_final``: no final revision of it was published before."""
+
+    record: AnyRecord
+    payload: bytes
+    first_final: bool
+
+
+class Ledger:
+    """Last published revisions of the records of all held calls."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, dict[str, Published]] = {}
+
+    def note(self, record: AnyRecord, payload: bytes) -> None:
+        """Remember a record that was read back from the log; an older revision than the known one changes nothing."""
+        known = self._calls.setdefault(record.call_id, {})
+        before = known.get(record.id)
+        if before is None or record.revision >= before.revision:
+            known[record.id] = Published(record.revision, _digest(payload), record.final)
+
+    def news(self, record: AnyRecord) -> News | None:
+        """What to publish for a record's newest state; None where the log has it already."""
+        known = self._calls.setdefault(record.call_id, {})
+        before = known.get(record.id)
+        payload = encode(record)
+        if before is not None and record.revision <= before.revision:
+            record = record.model_copy(update={"revision": before.revision})
+            payload = encode(record)
+            if _digest(payload) == before.digest:
+                return None
+            record = record.model_copy(update={"revision": before.revision + 1})
+            payload = encode(record)
+        known[record.id] = Published(record.revision, _digest(payload), record.final)
+        return News(record, payload, record.final and not (before is not None and before.final))
+
+    def forget(self, call_ids: set[str]) -> None:
+        """Drop the calls that are no longer held."""
+        for call_id in call_ids:
+            self._calls.pop(call_id, None)
+
+    def calls(self) -> set[str]:
+        """The calls that it knows of."""
+        return set(self._calls)
+
+
+def _digest(payload: bytes) -> bytes:
+    return blake2b(payload, digest_size=8).digest()

@@ -1,0 +1,250 @@
+"""The state of a monitor as Prometheus metrics, worked out at the scrape.
+
+Counters and histograms count final records since the process began; gauges are read off the windows at that moment,
+so what has no data is absent and never an old value (D16, D17). Labels are the bounded ones of the label sets (D15).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final, TypeAlias
+
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+from earwitness.consumers.self_metrics import SelfMetrics
+from earwitness.consumers.totals import EDGES_S, Key, Totals
+from earwitness.monitor.measures.catalogue import BY_NAME, MEASURES
+from earwitness.monitor.measures.measure import Measure
+from earwitness.monitor.measures.reading import Labels, Reading
+from earwitness.monitor.measures.windows import Windows
+
+S: Final = 1_000_000_000
+QUANTILES: Final = {"p50": "0.5", "p90": "0.9", "p95": "0.95", "p99": "0.99"}
+_NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_]")
+
+Split: TypeAlias = Callable[[str], Sequence[str]]
+
+_HISTOGRAMS: Final[tuple[tuple[str, str | None], ...]] = (
+    ("response_latency", None),
+    ("greeting_latency", None),
+    ("stop_latency", None),
+    ("latency_part", "part"),
+    ("dead_air", "owner"),
+)
+"""Measures shown as histograms, and the label of their classes."""
+
+
+def _cell(klass: str) -> Sequence[str]:
+    return klass.split("/", 1)
+
+
+def _whole(klass: str) -> Sequence[str]:
+    return () if klass == "" else ("?",)
+
+
+def _cause(klass: str) -> Sequence[str]:
+    return (klass,) if klass else ()
+
+
+_COUNTERS: Final[tuple[tuple[str, str, tuple[str, ...], Split], ...]] = (
+    ("earwitness_unanswered", "unanswered", (), _whole),
+    ("earwitness_overlaps", "overlaps", ("cell", "class"), _cell),
+    ("earwitness_agent_interruptions", "agent_interruption", ("cause",), _cause),
+    ("earwitness_calls", "calls", ("outcome", "end_cause"), _cell),
+    ("earwitness_dropped_events", "events_dropped", (), _whole),
+)
+"""Name, measure, labels of its classes and how a class becomes their values."""
+
+
+class MonitorCollector(Collector):
+    """Reads windows, totals and the monitor's own state when it is scraped."""
+
+    def __init__(
+        self,
+        windows: Windows,
+        totals: Totals,
+        own: SelfMetrics,
+        *,
+        gauge_windows_s: Sequence[int],
+        clock_ns: Callable[[], int],
+    ) -> None:
+        self._windows = windows
+        self._totals = totals
+        self._own = own
+        self._gauge_windows_s = gauge_windows_s
+        self._clock_ns = clock_ns
+        self._keys = windows.label_sets.keys
+        self._names = [_label_name(key) for key in self._keys]
+
+    def collect(self) -> Iterable[Metric]:
+        """All metrics as of now."""
+        yield from self._histograms()
+        yield from self._counters()
+        yield from self._gauges(self._clock_ns())
+        yield from _own_metrics(self._own, self._windows)
+
+    def _histograms(self) -> Iterator[Metric]:
+        for name, label in _HISTOGRAMS:
+            measure = BY_NAME[name]
+            family = HistogramMetricFamily(
+                measure.prometheus[0], measure.help, labels=[*self._names, *([label] if label else [])]
+            )
+            for key, total in self._totals.histograms.items():
+                if key.measure != name or (label is None) != (key.klass == ""):
+                    continue
+                seen = 0
+                buckets: list[tuple[str, float]] = []
+                for edge, count in zip([*map(str, EDGES_S), "+Inf"], total.buckets, strict=True):
+                    seen += count
+                    buckets.append((edge, float(seen)))
+                values = [*self._values(key), *([key.klass] if label else [])]
+                family.add_metric(values, buckets, sum_value=total.sum_ns / S)
+            yield family
+
+    def _counters(self) -> Iterator[Metric]:
+        for name, measure, labels, split in _COUNTERS:
+            family = CounterMetricFamily(name, BY_NAME[measure].help, labels=[*self._names, *labels])
+            for key, count in self._totals.counts.items():
+                if key.measure == measure and len(values := split(key.klass)) == len(labels):
+                    family.add_metric([*self._values(key), *values], count)
+            yield family
+
+    def _gauges(self, now_ns: int) -> Iterator[Metric]:
+        latency = GaugeMetricFamily(
+            "earwitness_window_response_latency_seconds",
+            "Percentiles of response latency in a window; +Inf where one touches an unanswered turn.",
+            labels=[*self._names, "window", "quantile"],
+        )
+        ranked = GaugeMetricFamily(
+            "earwitness_window_response_latency_turns",
+            "Turns that the percentiles of the window rank, the unanswered among them.",
+            labels=[*self._names, "window"],
+        )
+        coverage = GaugeMetricFamily(
+            "earwitness_coverage_ratio",
+            "Measured of what was eligible, in a window.",
+            labels=[*self._names, "measure", "window"],
+        )
+        ratio = GaugeMetricFamily(
+            "earwitness_window_ratio",
+            "Rates in a window; absent where fewer than 10 stand below the line.",
+            labels=[*self._names, "measure", "window"],
+        )
+        for window_s in self._gauge_windows_s:
+            shown = _window_name(window_s)
+            for where in self._windows.groups(self._keys, window_s=window_s, as_of_ns=now_ns):
+                values = self._of(where)
+                found = self._read("response_latency", window_s, now_ns, where)
+                ranked.add_metric([*values, shown], found.n)
+                for name, quantile in QUANTILES.items():
+                    value = _shown_quantile(found, name)
+                    if value is not None:
+                        latency.add_metric([*values, shown, quantile], value)
+                for measure in _covered():
+                    share = (
+                        found
+                        if measure.name == "response_latency"
+                        else self._read(measure.name, window_s, now_ns, where)
+                    )
+                    if share.coverage is not None:
+                        coverage.add_metric([*values, measure.name, shown], share.coverage)
+                for measure in _rates():
+                    rate = self._read(measure.name, window_s, now_ns, where).rate
+                    if rate is not None:
+                        ratio.add_metric([*values, measure.name, shown], rate)
+        yield from (latency, ranked, coverage, ratio)
+        live = GaugeMetricFamily("earwitness_calls_in_progress", BY_NAME["calls_in_progress"].help, labels=self._names)
+        for where, count in self._windows.live.items():
+            live.add_metric(self._of(where), count)
+        yield live
+
+    def _read(self, measure: str, window_s: int, now_ns: int, where: Labels) -> Reading:
+        return self._windows.read(measure, window_s=window_s, as_of_ns=now_ns, where=where)
+
+    def _values(self, key: Key) -> list[str]:
+        return self._of(self._windows.label_sets.labels_of(key.number))
+
+    def _of(self, labels: Labels) -> list[str]:
+        found = dict(labels)
+        return [found.get(key, "") for key in self._keys]
+
+
+def _own_metrics(own: SelfMetrics, windows: Windows) -> Iterator[Metric]:
+    events = CounterMetricFamily("earwitness_events", "Events handled, by kind.", labels=["kind"])
+    for kind, count in sorted(own.events.items()):
+        events.add_metric([kind], count)
+    yield events
+    dead = CounterMetricFamily(
+        "earwitness_dead_letters", "Records that could not be read or handled.", labels=["reason"]
+    )
+    for reason, count in sorted(own.stats.dead_letters.items()):
+        dead.add_metric([reason], count)
+    yield dead
+    skew = GaugeMetricFamily(
+        "earwitness_clock_skew_seconds", "How far an agent's wall clock is ahead of the log's.", labels=["agent"]
+    )
+    for agent, ahead_s in own.skews.by_agent().items():
+        skew.add_metric([agent], ahead_s)
+    yield skew
+    for name, text, count in (
+        (
+            "earwitness_events_set_aside",
+            "Events that claimed to be over 60 s ahead of their arrival.",
+            own.stats.set_aside,
+        ),
+        ("earwitness_events_stray", "Events of calls that were over for good.", own.stats.stray),
+        ("earwitness_events_lost", "Events that retention removed before they were read.", own.stats.lost),
+        ("earwitness_late_changes", "Changes that came after their minute was published.", windows.late),
+        ("earwitness_label_sets_refused", "Calls counted under ~other.", windows.label_sets.refused_sets),
+    ):
+        yield CounterMetricFamily(name, text, value=count)
+    refused = CounterMetricFamily("earwitness_label_values_refused", "Calls whose value became other.", labels=["key"])
+    for key, count in windows.label_sets.refused_values.items():
+        refused.add_metric([key], count)
+    yield refused
+    for name, text, value in (
+        ("earwitness_lag_seconds", "Age of the newest folded event where more wait; else 0.", own.stats.lag_s),
+        ("earwitness_lag_records", "Events that the log has and the monitor has not folded.", own.stats.lag_records),
+        ("earwitness_label_sets", "Label sets that are kept.", len(windows.label_sets)),
+        ("earwitness_log_away", "1 while the log does not answer.", int(own.log_away)),
+    ):
+        yield GaugeMetricFamily(name, text, value=value)
+    build = GaugeMetricFamily("earwitness_build_info", "The version that runs.", labels=["version"])
+    build.add_metric([_version()], 1)
+    yield build
+
+
+def _shown_quantile(reading: Reading, name: str) -> float | None:
+    quantile = reading.quantiles[name]
+    return float("inf") if quantile.more_than_s is not None else quantile.value_s
+
+
+def _covered() -> list[Measure]:
+    return [m for m in MEASURES if m.name in ("response_latency", "greeting_latency", "stop_latency")]
+
+
+def _rates() -> list[Measure]:
+    return [m for m in MEASURES if "earwitness_window_ratio" in m.prometheus]
+
+
+def _window_name(window_s: int) -> str:
+    for unit, seconds in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if window_s % seconds == 0 and (unit != "d" or window_s > 86_400):
+            return f"{window_s // seconds}{unit}"
+    return f"{window_s}s"
+
+
+def _label_name(key: str) -> str:
+    name = _NOT_A_NAME.sub("_", key)
+    return f"_{name}" if name[:1].isdigit() else name
+
+
+def _version() -> str:
+    try:
+        return version("earwitness")
+    except PackageNotFoundError:
+        return "unknown"

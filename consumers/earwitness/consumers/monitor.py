@@ -1,0 +1,203 @@
+"""The monitor: timeline worker, metrics page and the tick on which alerts are looked at, in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+import structlog
+
+from earwitness.consumers.dead_letters import DeadLetters
+from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.ledger import Ledger
+from earwitness.consumers.metrics_collector import MonitorCollector
+from earwitness.consumers.metrics_page import MetricsPage
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.self_metrics import SelfMetrics
+from earwitness.consumers.timeline import TimelineHandler, begin_of, caught_up, note_read, replay_since_ns, stats_of
+from earwitness.consumers.worker import Worker
+from earwitness.monitor.contract.decoder import decode_event_fast, decode_record_fast
+from earwitness.monitor.contract.events import AnyEvent
+from earwitness.monitor.contract.wire import UnreadableRecord
+from earwitness.monitor.log.protocol import Entry, Log, LogError, Reader
+from earwitness.monitor.log.topics import EVENTS, RECORDS, topic_name
+from earwitness.monitor.measures.windows import Windows
+
+S: Final = 1_000_000_000
+CALLS_A_TICK: Final = 200
+"""Open calls that one tick judges at most, those first that were judged longest ago; events judge their own call."""
+TIDY_EVERY_NS: Final = 60 * S
+
+OnTick = Callable[[Windows, int], Awaitable[None]]
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+async def run_monitor(
+    log: Log,
+    settings: MonitorSettings | None = None,
+    *,
+    stop: asyncio.Event,
+    on_tick: OnTick | None = None,
+    clock_ns: Callable[[], int] = time.time_ns,
+) -> None:
+    """Run until ``stop`` is set; then the batch in hand is finished and everything released.
+
+    ``on_tick`` gets the windows and the wall time about once a second; what it raises is logged and ends nothing.
+    Raises BadInput where the metrics page cannot be served, LogError where the log cannot be read at the start.
+    """
+    monitor = Monitor(log, settings or MonitorSettings(), stop=stop, on_tick=on_tick, clock_ns=clock_ns)
+    await monitor.run()
+
+
+class Monitor:
+    """One monitor. ``page`` is there while it runs, where the settings want it."""
+
+    def __init__(
+        self,
+        log: Log,
+        settings: MonitorSettings,
+        *,
+        stop: asyncio.Event,
+        on_tick: OnTick | None = None,
+        clock_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.fold = TimelineFold(settings)
+        self.ledger = Ledger()
+        self.handler = TimelineHandler(self.fold, prefix=log.prefix, ledger=self.ledger)
+        self.own = SelfMetrics()
+        self.page: MetricsPage | None = None
+        self.ready = asyncio.Event()
+        """Set when the past was folded and the metrics page serves."""
+        self._log = log
+        self._settings = settings
+        self._stop = stop
+        self._on_tick = on_tick
+        self._clock_ns = clock_ns
+        self._topic = topic_name(log.prefix, EVENTS)
+        self._dead = DeadLetters()
+        self._read: deque[tuple[int, int]] = deque()
+        self._ends: Mapping[int, int] = {}
+        self._tidied_ns = 0
+
+    async def run(self) -> None:
+        """See `run_monitor`."""
+        if self._settings.metrics:
+            self.page = MetricsPage(
+                MonitorCollector(
+                    self.fold.windows,
+                    self.handler.totals,
+                    self.own,
+                    gauge_windows_s=self._settings.gauge_windows_s,
+                    clock_ns=self._clock_ns,
+                ),
+                self.own,
+                host=self._settings.metrics_host,
+                port=self._settings.metrics_port,
+                clock_ns=self._clock_ns,
+            )
+            await self.page.start()
+        try:
+            start = await self._fold_the_past()
+            reader = await self._log.reader(self._topic, group=self._settings.group, start=start)
+            try:
+                await self._work(reader)
+            finally:
+                await reader.close()
+        finally:
+            if self.page is not None:
+                await self.page.close()
+
+    async def tick(self, worker: Worker[AnyEvent]) -> None:
+        """Look at the clock: judge open calls, say how far everything was read, let alerts look."""
+        now_ns = self._clock_ns()
+        await self._look_at_the_end(worker, now_ns)
+        self.handler.queue(self.fold.advance(now_ns, most=CALLS_A_TICK))
+        note_read(self._read, now_ns, worker.records)
+        self.own.stats = stats_of(self.handler, worker, self._read, self._ends, now_ns)
+        self.own.log_away = worker.away
+        self.own.ticked_ns = now_ns
+        if now_ns - self._tidied_ns >= TIDY_EVERY_NS:
+            self._tidied_ns = now_ns
+            self.handler.tidy()
+        if self._on_tick is not None:
+            try:
+                await self._on_tick(self.fold.windows, now_ns)
+            except Exception:
+                # Alerts are not the measuring: what fails there is told and tried again.
+                _log.exception("the tick's listener failed")
+
+    async def _fold_the_past(self) -> dict[int, int]:
+        """Bring the windows to where the group stood, without publishing; the positions to go on from."""
+        since_ns = replay_since_ns(self._settings, self._clock_ns())
+        begin = await begin_of(self._log, self._settings, since_ns)
+        self.fold.windows.since_ns = begin.complete_from_ns
+        committed = await self._log.committed(self._settings.group, self._topic)
+        goal = {p: committed.get(p, at) for p, at in begin.positions.items()}
+        start = {p: min(at, goal[p]) for p, at in begin.positions.items()}
+        await self._read_ledger()
+        reader = await self._log.reader(self._topic, start=start)
+        try:
+            replay = TimelineHandler(self.fold, prefix=self._log.prefix, until=goal)
+            dead = DeadLetters(keep=False)
+            worker = Worker(
+                self._log, reader, replay, decode=decode_event_fast, dead=dead, commit=False, stop=self._stop
+            )
+            while not self._stop.is_set() and not caught_up(reader, goal):
+                await worker.step(self._settings.poll_s)
+        finally:
+            await reader.close()
+        if worker.records:
+            _log.info("the past is folded again", records=worker.records, calls_held=len(self.fold.held))
+        self.fold.events.clear()
+        self.handler.queue_all()
+        return goal
+
+    async def _read_ledger(self) -> None:
+        """What was published of the calls that may still be held."""
+        topic = topic_name(self._log.prefix, RECORDS)
+        back_s = self._settings.call_kept_s + self._settings.longest_call_s
+        positions = await self._log.positions_by_time(topic, self._clock_ns() - back_s * S)
+        ends = await self._log.end_positions(topic)
+        reader = await self._log.reader(topic, start=positions)
+        try:
+            while not self._stop.is_set() and not caught_up(reader, ends):
+                for entry in await reader.poll(timeout_s=self._settings.poll_s):
+                    self._note_published(entry)
+        finally:
+            await reader.close()
+
+    def _note_published(self, entry: Entry) -> None:
+        try:
+            record = decode_record_fast(entry.value or b"")
+        except UnreadableRecord:
+            return  # written by another version: this one publishes its own anew
+        self.ledger.note(record, entry.value or b"")
+
+    async def _work(self, reader: Reader) -> None:
+        worker = Worker(self._log, reader, self.handler, decode=decode_event_fast, dead=self._dead, stop=self._stop)
+        self.own.events, self.own.skews = self.fold.events, self.fold.skews
+        self.own.ready = True
+        await self.tick(worker)
+        self.ready.set()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(worker.run(poll_s=self._settings.poll_s), name="timeline")
+            tasks.create_task(self._ticks(worker), name="ticks")
+
+    async def _ticks(self, worker: Worker[AnyEvent]) -> None:
+        while not self._stop.is_set():
+            try:
+                await asyncio.wait_for(self._stop.wait(), self._settings.tick_s)
+            except TimeoutError:
+                await self.tick(worker)
+
+    async def _look_at_the_end(self, worker: Worker[AnyEvent], now_ns: int) -> None:
+        try:
+            self._ends = await self._log.end_positions(self._topic)
+        except LogError:
+            return  # the worker says so; until then windows are not complete
+        if caught_up(worker.reader, self._ends):
+            self.fold.windows.watermark_ns = now_ns

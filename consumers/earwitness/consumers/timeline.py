@@ -1,0 +1,259 @@
+"""The timeline fold over a log: reading only (`LogFold`), or publishing what it finds (`TimelineHandler`)."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from earwitness.consumers.dead_letters import DeadLetters
+from earwitness.consumers.fold import Change, HeldCall, Timeline, TimelineFold
+from earwitness.consumers.ledger import Ledger
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.totals import Totals
+from earwitness.consumers.worker import BATCH, Batch, Worker
+from earwitness.monitor.contract.decoder import decode_event_fast
+from earwitness.monitor.contract.events import AnyEvent
+from earwitness.monitor.log.protocol import Entry, Gap, Log, Outgoing, Reader
+from earwitness.monitor.log.topics import EVENTS, RECORDS, topic_name
+from earwitness.monitor.measures.windows import Windows
+
+S: Final = 1_000_000_000
+RATE_OVER_NS: Final = 10 * S
+FOR_EVER_S: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class FoldStats:
+    """How a fold fares. ``lag_s`` is 0 where everything that the log took was folded."""
+
+    events: int = 0
+    events_per_s: float = 0.0
+    lag_s: float = 0.0
+    lag_records: int = 0
+    dead_letters: Mapping[str, int] = field(default_factory=dict[str, int])
+    set_aside: int = 0
+    stray: int = 0
+    late_facts: int = 0
+    lost: int = 0
+    """Events that retention removed before they were read."""
+
+
+class TimelineHandler:
+    """What the timeline worker does with events. With a ledger it publishes; without one it only folds."""
+
+    def __init__(
+        self,
+        fold: TimelineFold,
+        *,
+        prefix: str,
+        ledger: Ledger | None = None,
+        until: Mapping[int, int] | None = None,
+    ) -> None:
+        self.fold = fold
+        self.totals = Totals()
+        self.lost = 0
+        self._topic = topic_name(prefix, RECORDS)
+        self._ledger = ledger
+        self._until = until or {}
+        self._waiting: list[Change] = []
+
+    def handle(self, entry: Entry, value: AnyEvent) -> None:
+        """Fold one event; those from ``until`` on are left to whoever reads there."""
+        if entry.partition in self._until and entry.offset >= self._until[entry.partition]:
+            return
+        self.fold.add(entry, value)
+
+    def missed(self, gap: Gap) -> None:
+        """Count what was gone; calls of that time have gaps, which their timelines see."""
+        self.lost += gap.lost
+
+    def queue(self, changes: Sequence[Change]) -> None:
+        """Publish with the next batch what the passing of time changed."""
+        if self._ledger is not None:
+            self._waiting += changes
+
+    def queue_all(self) -> None:
+        """Offer every record of every held call: what the log has already is not repeated."""
+        self.queue([Change(None, record) for held in self.fold.held.values() for record in held.latest.values()])
+
+    def take(self) -> Sequence[Batch]:
+        """Records that the log does not have yet, in the order in which they changed."""
+        waiting, self._waiting = self._waiting, []
+        changes = [*waiting, *self.fold.settle()]
+        if self._ledger is None:
+            return ()
+        outgoing: list[Outgoing] = []
+        sets = self.fold.windows.label_sets
+        for change in changes:
+            news = self._ledger.news(change.new)
+            if news is None:
+                continue
+            if news.first_final:
+                self.totals.add(sets.number_of(news.record), news.record)
+            outgoing.append(Outgoing(news.record.call_id, news.payload))
+        return [Batch(self._topic, outgoing)] if outgoing else ()
+
+    def tidy(self) -> None:
+        """Drop what belongs to calls and label sets that are no longer held."""
+        if self._ledger is not None:
+            self._ledger.forget(self._ledger.calls() - self.fold.held.keys())
+        self.totals.retain(self.fold.windows.label_sets.numbers())
+
+
+class LogFold:
+    """The fold of a log, without a group and without writing: for live views, lists of calls and tests.
+
+    `open` it, `catch_up`, then `poll` as often as liked. Its numbers are a function of the log and of the moments
+    given to `advance`.
+    """
+
+    def __init__(
+        self, log: Log, worker: Worker[AnyEvent], handler: TimelineHandler, clock_ns: Callable[[], int]
+    ) -> None:
+        self.handler = handler
+        self._log = log
+        self._worker = worker
+        self._clock_ns = clock_ns
+        self._topic = topic_name(log.prefix, EVENTS)
+        self._read: deque[tuple[int, int]] = deque()
+        self._ends: Mapping[int, int] = {}
+
+    @classmethod
+    async def open(
+        cls,
+        log: Log,
+        settings: MonitorSettings | None = None,
+        *,
+        since_ns: int | None = None,
+        keep_calls: bool = False,
+        clock_ns: Callable[[], int] = time.time_ns,
+        new_call: Callable[[str], Timeline] | None = None,
+    ) -> LogFold:
+        """Begin at what arrived from ``since_ns`` on (None: the settings' ``replay_s`` and the longest call ago).
+
+        ``keep_calls``: calls stay after their end, however long ago. Raises LogError.
+        """
+        settings = settings or MonitorSettings()
+        if keep_calls:
+            settings = replace(settings, call_kept_s=FOR_EVER_S)
+        fold = TimelineFold(settings, new_call)
+        since_ns = replay_since_ns(settings, clock_ns()) if since_ns is None else since_ns
+        begin = await begin_of(log, settings, since_ns)
+        fold.windows.since_ns = begin.complete_from_ns
+        handler = TimelineHandler(fold, prefix=log.prefix)
+        reader = await log.reader(topic_name(log.prefix, EVENTS), start=begin.positions)
+        worker = Worker(
+            log, reader, handler, decode=decode_event_fast, dead=DeadLetters(keep=False), commit=False, patient=False
+        )
+        return cls(log, worker, handler, clock_ns)
+
+    @property
+    def windows(self) -> Windows:
+        """The readings of what was folded."""
+        return self.handler.fold.windows
+
+    @property
+    def calls(self) -> dict[str, Timeline]:
+        """The calls that are held, by id."""
+        return {call_id: held.timeline for call_id, held in self.handler.fold.held.items()}
+
+    @property
+    def stats(self) -> FoldStats:
+        """How it fares, as of the last poll."""
+        return stats_of(self.handler, self._worker, self._read, self._ends, self._clock_ns())
+
+    def in_progress(self, as_of_ns: int) -> list[HeldCall]:
+        """The calls that go on at ``as_of_ns``, a wall time."""
+        self.advance(as_of_ns)
+        return list(self.handler.fold.in_progress())
+
+    def advance(self, as_of_ns: int) -> None:
+        """Judge every open call as of a wall time."""
+        self.handler.fold.advance(as_of_ns)
+
+    async def poll(self, timeout_s: float = 0.0) -> int:
+        """Fold what came, waiting up to ``timeout_s`` for it; how many events. Raises LogError."""
+        handled = await self._worker.step(timeout_s)
+        note_read(self._read, self._clock_ns(), self._worker.records)
+        if handled < BATCH:
+            now_ns = self._clock_ns()
+            self._ends = await self._log.end_positions(self._topic)
+            if caught_up(self._worker.reader, self._ends):
+                self.windows.watermark_ns = now_ns
+        return handled
+
+    async def catch_up(self) -> None:
+        """Fold everything that the log has now, and judge open calls as of now. Raises LogError."""
+        self._ends = await self._log.end_positions(self._topic)
+        while not caught_up(self._worker.reader, self._ends):
+            await self.poll(1.0)
+        now_ns = self._clock_ns()
+        self.windows.watermark_ns = now_ns
+        self.advance(now_ns)
+
+    async def close(self) -> None:
+        """Release the reader; the log stays open."""
+        await self._worker.reader.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Where a fold begins, and from which wall time on its windows miss nothing (None: from ever)."""
+
+    positions: Mapping[int, int]
+    complete_from_ns: int | None
+
+
+def replay_since_ns(settings: MonitorSettings, now_ns: int) -> int:
+    """From which append time on the log is read, so that all calls of the windows are read whole: the longest window
+    to be filled, and the longest call before it."""
+    return now_ns - (settings.replay_s + settings.longest_call_s) * S
+
+
+async def begin_of(log: Log, settings: MonitorSettings, since_ns: int) -> Begin:
+    """Where to begin to read what was appended from ``since_ns`` on. Raises LogError."""
+    positions = await log.positions_by_time(topic_name(log.prefix, EVENTS), since_ns)
+    # Where not even the first record ever written is left out, nothing can be missing.
+    whole = not any(positions.values())
+    return Begin(positions, None if whole else since_ns + settings.longest_call_s * S)
+
+
+def caught_up(reader: Reader, ends: Mapping[int, int]) -> bool:
+    """Whether a reader has read up to these ends in all partitions that it owns."""
+    return all(position >= ends.get(partition, 0) for partition, position in reader.positions().items())
+
+
+def note_read(read: deque[tuple[int, int]], now_ns: int, records: int) -> None:
+    """Remember how many records were read by when."""
+    read.append((now_ns, records))
+    while len(read) > 2 and read[1][0] <= now_ns - RATE_OVER_NS:
+        read.popleft()
+
+
+def stats_of(
+    handler: TimelineHandler,
+    worker: Worker[AnyEvent],
+    read: deque[tuple[int, int]],
+    ends: Mapping[int, int],
+    now_ns: int,
+) -> FoldStats:
+    """How a fold fares at ``now_ns``."""
+    positions = worker.reader.positions()
+    behind = {p: ends[p] - at for p, at in positions.items() if at < ends.get(p, 0)}
+    clocks = handler.fold.clocks_ns
+    oldest_ns = min((clocks[p] for p in behind if p in clocks), default=now_ns)
+    span_ns = read[-1][0] - read[0][0] if read else 0
+    return FoldStats(
+        events=sum(handler.fold.events.values()),
+        events_per_s=(read[-1][1] - read[0][1]) / span_ns * S if span_ns > 0 else 0.0,
+        lag_s=max(now_ns - oldest_ns, 0) / S if behind else 0.0,
+        lag_records=sum(behind.values()),
+        dead_letters=dict(worker.dead.by_reason),
+        set_aside=handler.fold.set_aside,
+        stray=handler.fold.stray,
+        late_facts=handler.fold.late_facts,
+        lost=handler.lost,
+    )

@@ -1,0 +1,197 @@
+"""The loop that all workers share: poll, decode, handle, publish, commit.
+
+Offsets are committed after publishing: a crash repeats records and loses none, and readers fold by identity. A
+record that cannot be read goes to the dead-letter topic; a log that is away is waited for; a stop finishes the batch
+in hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, Protocol, TypeVar
+
+import structlog
+
+from earwitness.consumers.dead_letters import HANDLER_ERROR, DeadLetters, without_payload
+from earwitness.monitor.contract.wire import UnreadableRecord
+from earwitness.monitor.log.protocol import Entry, Gap, Log, LogError, LogUnavailable, Outgoing, Reader, RecordTooLarge
+from earwitness.monitor.log.topics import DEAD, topic_name
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+T_answer = TypeVar("T_answer")
+
+FIRST_PAUSE_S: Final = 0.2
+LONGEST_PAUSE_S: Final = 10.0
+BATCH: Final = 2_000
+GATHER_S: Final = 0.1
+"""Pause after a batch that was not full: records that come singly are handled together, at a tenth of the cost."""
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records for one topic."""
+
+    topic: str
+    records: Sequence[Outgoing]
+
+
+class Handler(Protocol[T_contra]):
+    """What one kind of worker does with what it reads. It holds what it has to publish until ``take``."""
+
+    def handle(self, entry: Entry, value: T_contra) -> None:
+        """Take in one record. Whatever it raises makes that record a dead letter."""
+        ...
+
+    def missed(self, gap: Gap) -> None:
+        """Records were gone before this worker came to them."""
+        ...
+
+    def take(self) -> Sequence[Batch]:
+        """All that is to be published for what was handled since the last call of this."""
+        ...
+
+
+class Stopped(Exception):
+    """The stop came while the log was away: what is in hand was not committed and will be read again."""
+
+
+class Worker(Generic[T]):
+    """One reader's loop. ``commit`` False for a reader without a group, which then publishes nothing either.
+
+    ``patient`` False raises LogError instead of waiting for a log that is away. ``pause`` waits for so many seconds,
+    or until the stop; given by tests.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        reader: Reader,
+        handler: Handler[T],
+        *,
+        decode: Callable[[bytes], T],
+        dead: DeadLetters,
+        commit: bool = True,
+        patient: bool = True,
+        stop: asyncio.Event | None = None,
+        pause: Callable[[float], Awaitable[None]] | None = None,
+    ) -> None:
+        self.reader = reader
+        self.dead = dead
+        self.records = 0
+        """Records read so far."""
+        self.away = False
+        """Whether the log did not answer the last time."""
+        self._log = log
+        self._handler = handler
+        self._decode = decode
+        self._commit = commit
+        self._patient = patient
+        self._stop = stop or asyncio.Event()
+        self._pause = pause or self._pause_until_stop
+
+    async def run(self, *, poll_s: float) -> None:
+        """Work until the stop; finishes the batch in hand."""
+        while not self._stop.is_set():
+            try:
+                handled = await self.step(poll_s)
+            except Stopped:
+                return
+            if 0 < handled < BATCH:
+                await self._pause(GATHER_S)
+
+    async def step(self, poll_s: float) -> int:
+        """One batch, waited for up to ``poll_s``; how many records it had. Raises Stopped."""
+        entries = await self._answered(lambda: self.reader.poll(timeout_s=poll_s, max_records=BATCH), "read")
+        for gap in self.reader.take_gaps():
+            _log.warning("records were no longer kept", topic=gap.topic, partition=gap.partition, lost=gap.lost)
+            self._handler.missed(gap)
+        for entry in entries:
+            self._take_in(entry)
+        self.records += len(entries)
+        await self.publish()
+        if entries and self._commit:
+            positions = {entry.partition: entry.offset + 1 for entry in entries}
+            await self._answered(lambda: self.reader.commit(positions), "commit")
+        return len(entries)
+
+    async def publish(self) -> None:
+        """Append what the handler and the dead letters hold. Raises Stopped."""
+        batches = self._handler.take()
+        letters = self.dead.take()
+        if not self._commit:
+            return
+        for batch in batches:
+            await self._append(batch)
+        if letters:
+            await self._append(Batch(topic_name(self._log.prefix, DEAD), letters))
+
+    def _take_in(self, entry: Entry) -> None:
+        try:
+            value = self._decode(entry.value or b"")
+        except UnreadableRecord as error:
+            self.dead.add(entry, error.reason, error.detail)
+            return
+        try:
+            self._handler.handle(entry, value)
+        except Exception as error:
+            # One record's fault must not end a worker that many calls depend on.
+            self.dead.add(entry, HANDLER_ERROR, type(error).__name__)
+            _log.exception("record could not be handled", partition=entry.partition, offset=entry.offset)
+
+    async def _append(self, batch: Batch) -> None:
+        if not batch.records:
+            return
+        try:
+            await self._answered(lambda: self._log.append(batch.topic, batch.records), "append")
+        except RecordTooLarge as error:
+            await self._append_one_by_one(batch, error)
+
+    async def _append_one_by_one(self, batch: Batch, error: RecordTooLarge) -> None:
+        if len(batch.records) > 1:
+            for record in batch.records:
+                await self._append(Batch(batch.topic, [record]))
+            return
+        (record,) = batch.records
+        dead = topic_name(self._log.prefix, DEAD)
+        if batch.topic == dead and b"payload_left_out" not in (record.value or b""):
+            await self._append(Batch(dead, [without_payload(record)]))
+            return
+        _log.error(
+            "record is too large for the log and is left out", topic=batch.topic, key=record.key, error=str(error)
+        )
+
+    async def _answered(self, ask: Callable[[], Awaitable[T_answer]], what: str) -> T_answer:
+        """Ask the log until it answers, with growing pauses. Raises Stopped, and RecordTooLarge as it comes."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                answer = await ask()
+            except RecordTooLarge:
+                raise
+            except LogError as error:
+                if not self._patient:
+                    raise
+                if not self.away:
+                    hint = "waiting for it" if isinstance(error, LogUnavailable) else "it must be mended; trying on"
+                    _log.warning(f"the log did not {what}: {hint}", error=str(error))
+                self.away = True
+                if self._stop.is_set():
+                    raise Stopped from error
+                await self._pause(pause_s)
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+                continue
+            if self.away:
+                _log.info("the log answers again")
+                self.away = False
+            return answer
+
+    async def _pause_until_stop(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._stop.wait(), seconds)
+        except TimeoutError:
+            return
