@@ -26,8 +26,10 @@ def a_call() -> list[AnyRecord]:
     return [
         made(AgentTurn, "a1", a_on_ns=ns(0.4), a_off_ns=ns(3.1), why="greeting", text="Good morning, the clinic."),
         made(Turn, "t1", u_on_ns=ns(4), u_off_ns=ns(8.2), answered_by="a2", a_on_ns=ns(9.08),
-             response_latency_ns=ns(0.88), parts_ns={"endpointing": ns(0.4), "llm": ns(0.48)}, text="I need an appointment on Tuesday."),
-        made(AgentTurn, "a2", a_on_ns=ns(9.08), a_off_ns=ns(21.5), why="user_turn", text="On Monday we have nine, ten and eleven."),
+             response_latency_ns=ns(0.88), parts_ns={"endpointing": ns(0.4), "llm": ns(0.48)},
+             text="I need an appointment on Tuesday."),
+        made(AgentTurn, "a2", a_on_ns=ns(9.08), a_off_ns=ns(21.5), why="user_turn",
+             text="On Monday we have nine, ten and eleven."),
         made(Overlap, "o1", u_on_ns=ns(18.4), u_off_ns=ns(20.1), agent_turn="a2", gave_way=False, talk_over_ns=ns(1.7),
              wanted="yes", cell="FN", decided_by="words", text="no wait I said Tuesday"),
         made(Turn, "t4", u_on_ns=ns(38.6), u_off_ns=ns(41.02), answered_by="a5", a_on_ns=ns(43.43),
@@ -35,8 +37,10 @@ def a_call() -> list[AnyRecord]:
         made(AgentTurn, "a5", a_on_ns=ns(43.43), a_off_ns=ns(44.6), why="user_turn", text="Let me look."),
         made(Overlap, "o2", u_on_ns=ns(44.1), u_off_ns=ns(44.4), agent_turn="a5", gave_way=False, wanted="no",
              want_class="backchannel", cell="TN", decided_by="backchannel", text="mhm"),
-        made(ToolCall, "tool1", name="lookup_slot", called_ns=ns(44.7), ended_ns=ns(49.9), status="timed_out", duration_ns=ns(5.2)),
-        made(Turn, "t5", u_on_ns=ns(62), u_off_ns=ns(66.1), text="Hello? Are you there?", unanswered=True, waited_ns=ns(25)),
+        made(ToolCall, "tool1", name="lookup_slot", called_ns=ns(44.7), ended_ns=ns(49.9), status="timed_out",
+             duration_ns=ns(5.2)),
+        made(Turn, "t5", u_on_ns=ns(62), u_off_ns=ns(66.1), text="Hello? Are you there?", unanswered=True,
+             waited_ns=ns(25)),
         made(DeadAir, "d1", start_ns=ns(66.1), end_ns=ns(92), agent_ns=ns(20), tool_ns=ns(5.9)),
         made(Call, "call", started_wall_ns=WALL_NS, ended_ns=ns(92), end_cause="caller", outcome="abandoned",
              outcome_reason="left after 25.9 s without an answer", labels={"route": "ivr"}, events=412),
@@ -95,7 +99,8 @@ def test_hostile_text_is_harmless() -> None:
 
 def test_an_absent_latency_says_why_in_two_words() -> None:
     records = [
-        made(Turn, "t1", u_on_ns=None, u_off_ns=None, d_ns=ns(2), text="yes", reason="no_acoustic_anchor", at_least_ns=ns(0.68)),
+        made(Turn, "t1", u_on_ns=None, u_off_ns=None, d_ns=ns(2), text="yes", reason="no_acoustic_anchor",
+             at_least_ns=ns(0.68)),
         made(Call, "call", started_wall_ns=WALL_NS, ended_ns=ns(3)),
     ]  # fmt: skip
     text = "\n".join(view(records))

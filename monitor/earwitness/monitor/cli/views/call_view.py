@@ -182,11 +182,7 @@ def _lines(found: Sequence[AnyRecord]) -> Iterable[_Line]:
             case Overlap():
                 yield _Line(r.u_on_ns, 1, subject_words(r.id), "caller", quoted(r.text), overlap_note(r))
             case DeadAir():
-                note = (
-                    f"dead air {dead_air_s(r, None):.1f} s, {owner(r)} owed speech"
-                    if r.end_ns
-                    else "dead air, going on"
-                )
+                note = f"dead air {dead_air_s(r, None):.1f} s: {owners(r)}" if r.end_ns else "dead air, going on"
                 yield _Line(r.start_ns, 3, "", "", "", note)
             case ToolCall():
                 yield _Line(r.called_ns, 3, "", "tool", wording.printable(r.name, 60), tool_note(r))

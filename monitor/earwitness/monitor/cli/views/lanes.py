@@ -53,11 +53,11 @@ def ruler(scale: Scale) -> str:
     steps_s = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
     most = max(1, scale.width // 14)
     step_s = next((s for s in steps_s if scale.duration_ns / (s * S) <= most), 7200)
-    cells = [" "] * (scale.width + 8)
+    cells = [" "] * scale.width
     for at_s in range(0, scale.duration_ns // S + 1, step_s):
         mark = minutes(at_s * S)
         at = scale.cell(at_s * S)
-        if at + len(mark) <= scale.width + 4 and all(c == " " for c in cells[max(0, at - 1) : at + len(mark)]):
+        if at + len(mark) <= scale.width and all(c == " " for c in cells[max(0, at - 1) : at + len(mark)]):
             cells[at : at + len(mark)] = mark
     return "".join(cells).rstrip()
 
