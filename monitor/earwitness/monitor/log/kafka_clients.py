@@ -12,13 +12,12 @@ import os
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 from earwitness.monitor.log.kafka_library import TOO_LARGE, KafkaError, connect, kafka, kafka_admin, kafka_errors
 from earwitness.monitor.log.kafka_settings import KafkaSettings
 from earwitness.monitor.log.protocol import LogError, LogRefused, LogUnavailable, RecordTooLarge
 
-T = TypeVar("T")
 STOP_WITHIN_S = 4.0
 BATCH_BYTES = 256 * 1024
 FETCH_BYTES = 4 * 1024 * 1024
@@ -63,45 +62,38 @@ def in_words(error: Exception, name: str, topic: str) -> LogError:
 
 
 async def why_unreachable(settings: KafkaSettings, name: str) -> LogError:
-    """Connect once more, by hand, to each server: the first reason that says what to mend."""
-    found: LogError | None = None
-    for server in settings.servers:
-        host, _, port = server.rpartition(":")
-        kwargs = {k: v for k, v in settings.client().items() if k not in {"bootstrap_servers", "metadata_max_age_ms"}}
-        kwargs["request_timeout_ms"] = 3_000
-        try:
-            async with asyncio.timeout(5):
-                connection = await connect(host.strip("[]"), int(port), **kwargs)
-                connection.close()
-        except ssl.SSLCertVerificationError as error:
-            return LogRefused(f"{name}: {server} shows a certificate that is not trusted ({error.verify_message}); "
-                              "see kafka.ssl_cafile")  # fmt: skip
-        except ssl.SSLError:
-            return LogRefused(f"{name}: {server} does not speak TLS as asked; see kafka.security_protocol")
-        except TimeoutError:
-            found = found or LogUnavailable(f"{name}: {server} does not answer; is it stopped, or behind a firewall?")
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
-            found = found or LogUnavailable(f"{name}: cannot connect to {server} ({reason}); see that the broker runs")
-        except Exception as error:
-            if type(error).__name__ in _REFUSALS:
-                return in_words(error, name, "")
-            found = found or LogUnavailable(
-                f"{name}: {server} hung up on us; see that kafka.security_protocol is what that listener speaks"
-            )
-        else:
-            found = found or LogUnavailable(f"{name}: the brokers behind {server} are not reachable at the addresses "
-                                            "that they advertise; see advertised.listeners")  # fmt: skip
-    return found or LogUnavailable(f"{name}: no servers")
+    """Connect once more, by hand, to each server: a refusal if there is one, else the first reason."""
+    reasons = [await _why(settings, name, server) for server in settings.servers]
+    refusals = [reason for reason in reasons if isinstance(reason, LogRefused)]
+    return (refusals or reasons)[0]
 
 
-async def within(seconds: float, work: Awaitable[T], name: str, topic: str = "") -> T:
-    """Await with a bound. Raises LogError in words."""
+async def _why(settings: KafkaSettings, name: str, server: str) -> LogError:
+    host, _, port = server.rpartition(":")
+    kwargs = {k: v for k, v in settings.client().items() if k not in {"bootstrap_servers", "metadata_max_age_ms"}}
     try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except (KafkaError, OSError, TimeoutError) as error:
-        raise in_words(error, name, topic) from error
+        async with asyncio.timeout(5):
+            connection = await connect(host.strip("[]"), int(port), **kwargs)
+            connection.close()
+    except ssl.SSLCertVerificationError as error:
+        return LogRefused(
+            f"{name}: {server} shows a certificate that is not trusted ({error.verify_message}); see kafka.ssl_cafile"
+        )
+    except ssl.SSLError:
+        return LogRefused(f"{name}: {server} does not speak TLS as asked; see kafka.security_protocol")
+    except TimeoutError:
+        return LogUnavailable(f"{name}: {server} does not answer; is it stopped, or behind a firewall?")
+    except (KafkaError, OSError) as error:
+        if type(error).__name__ in _REFUSALS:
+            return in_words(error, name, "")
+        number = error.errno if isinstance(error, OSError) else None
+        if number is None or isinstance(error, (ConnectionResetError, BrokenPipeError)):
+            return LogUnavailable(f"{name}: {server} hung up; see that its listener speaks our kafka.security_protocol")
+        reason = os.strerror(number) if number > 0 else str(error).partition("] ")[2]
+        return LogUnavailable(f"{name}: cannot connect to {server} ({reason}); see that the broker runs")
+    return LogUnavailable(
+        f"{name}: {server} answers, but not the addresses that it advertises; see advertised.listeners"
+    )
 
 
 async def started(client: Any, settings: KafkaSettings, name: str, stop: Callable[[Any], Awaitable[None]]) -> Any:

@@ -8,11 +8,17 @@ the fate of those records is unknown, and appending them again is safe, since re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from earwitness.monitor.log.kafka_clients import abandon_producer, in_words, new_producer, stop_producer
+from earwitness.monitor.log.kafka_clients import (
+    BATCH_BYTES,
+    abandon_producer,
+    in_words,
+    new_producer,
+    stop_producer,
+)
 from earwitness.monitor.log.kafka_library import TOO_LARGE, KafkaError, kafka_errors
 from earwitness.monitor.log.kafka_settings import KafkaSettings
 from earwitness.monitor.log.keys import partition_of
@@ -32,6 +38,8 @@ class KafkaAppender:
         self._settings = settings
         self._name = name
         self._within_s = settings.request_timeout_ms / 1000 * 1.5
+        self._limits: dict[str, int] = {}
+        """Of batches, by topic, where the broker has taken less than usual."""
         self._running: _Running | None = None
         self._starting = asyncio.Lock()
         self._endings: set[asyncio.Task[None]] = set()
@@ -39,10 +47,21 @@ class KafkaAppender:
     async def append(self, topic: str, records: Sequence[Outgoing]) -> None:
         """Raises LogUnavailable within one and a half request timeouts, LogRefused, RecordTooLarge."""
         running: _Running | None = None
+        left: dict[int, list[Outgoing]] | None = None
         try:
             async with asyncio.timeout(self._within_s):
-                running = await self._ready()
-                await self._until_lost(running, self._send_all(running.producer, topic, records))
+                while left is None or left:
+                    running = await self._ready()
+                    if left is None:
+                        left = _by_partition(records, await _partition_count(running.producer, topic))
+                    try:
+                        await self._until_lost(running, self._send_all(running.producer, topic, left))
+                    except TOO_LARGE:
+                        # The refused batch has used up sequence numbers, so this producer can send no more there.
+                        self._lose(running)
+                        if self._batch_bytes(topic) <= min(_size(batch[0]) for batch in left.values()):
+                            raise
+                        self._limits[topic] = self._batch_bytes(topic) // 2
         except TimeoutError as error:
             if running is not None:
                 self._lose(running)
@@ -51,9 +70,12 @@ class KafkaAppender:
                 "is the broker stopped, or are too few replicas in sync?"
             ) from error
         except KafkaError as error:
-            if running is not None and not isinstance(error, TOO_LARGE):
+            if running is not None:
                 self._lose(running)
             raise in_words(error, self._name, topic) from error
+
+    def _batch_bytes(self, topic: str) -> int:
+        return self._limits.get(topic, BATCH_BYTES)
 
     async def _ready(self) -> _Running:
         async with self._starting:
@@ -64,7 +86,7 @@ class KafkaAppender:
                 self._running = _Running(await new_producer(self._settings, self._name))
             return self._running
 
-    async def _until_lost(self, running: _Running, work: Any) -> None:
+    async def _until_lost(self, running: _Running, work: Coroutine[Any, Any, None]) -> None:
         """Do the work, unless the producer is given up meanwhile."""
         sending = asyncio.create_task(work)
         lost = asyncio.create_task(running.lost.wait())
@@ -80,25 +102,13 @@ class KafkaAppender:
             if not sending.cancelled():
                 sending.exception()
 
-    async def _send_all(self, producer: Any, topic: str, records: Sequence[Outgoing]) -> None:
-        count = await self._partition_count(producer, topic)
-        by_partition: dict[int, list[Outgoing]] = {}
-        for record in records:
-            by_partition.setdefault(partition_of(record.key, count), []).append(record)
-        sent = [_send(producer, topic, number, batch) for number, batch in by_partition.items()]
+    async def _send_all(self, producer: Any, topic: str, left: dict[int, list[Outgoing]]) -> None:
+        """Send what is left of each partition; what is acknowledged is taken out."""
+        limit = self._batch_bytes(topic)
+        sent = [_send(producer, topic, number, left, limit) for number in left]
         for failure in await asyncio.gather(*sent, return_exceptions=True):
             if failure is not None:
                 raise failure
-
-    async def _partition_count(self, producer: Any, topic: str) -> int:
-        known = producer.client.cluster.partitions_for_topic(topic)
-        if known is None:
-            # aiokafka would wait for a topic that does not exist; ask what exists instead.
-            cluster = await producer.client.fetch_all_metadata()
-            if not cluster.partitions_for_topic(topic):
-                raise kafka_errors.UnknownTopicOrPartitionError
-            known = await producer.partitions_for(topic)
-        return len(known)
 
     def _lose(self, running: _Running) -> None:
         if running is self._running:
@@ -119,21 +129,40 @@ class KafkaAppender:
             await asyncio.wait(endings)
 
 
-async def _send(producer: Any, topic: str, partition: int, records: Sequence[Outgoing]) -> None:
-    """Send one partition's records in order, batch after batch; a batch that is too large for the topic in halves."""
-    at = 0
-    while at < len(records):
-        batch, first = producer.create_batch(), at
-        while at < len(records):
-            record = records[at]
+async def _send(producer: Any, topic: str, number: int, left: dict[int, list[Outgoing]], limit: int) -> None:
+    """Send one partition's records in order, batch after batch."""
+    records = left[number]
+    while records:
+        batch, size, taken = producer.create_batch(), 0, 0
+        for record in records:
+            size += _size(record)
+            if taken and size > limit:
+                break
             if batch.append(key=record.key.encode(), value=record.value, timestamp=None) is None:
                 break
-            at += 1
-        try:
-            await (await producer.send_batch(batch, topic, partition=partition))
-        except TOO_LARGE:
-            middle = first + (at - first) // 2
-            if middle == first:
-                raise
-            await _send(producer, topic, partition, records[first:middle])
-            await _send(producer, topic, partition, records[middle:at])
+            taken += 1
+        await (await producer.send_batch(batch, topic, partition=number))
+        records = left[number] = records[taken:]
+    del left[number]
+
+
+def _size(record: Outgoing) -> int:
+    return len(record.key) + len(record.value or b"")
+
+
+def _by_partition(records: Sequence[Outgoing], count: int) -> dict[int, list[Outgoing]]:
+    found: dict[int, list[Outgoing]] = {}
+    for record in records:
+        found.setdefault(partition_of(record.key, count), []).append(record)
+    return found
+
+
+async def _partition_count(producer: Any, topic: str) -> int:
+    known = producer.client.cluster.partitions_for_topic(topic)
+    if known is None:
+        # aiokafka would wait for a topic that does not exist; ask what exists instead.
+        cluster = await producer.client.fetch_all_metadata()
+        if not cluster.partitions_for_topic(topic):
+            raise kafka_errors.UnknownTopicOrPartitionError
+        known = await producer.partitions_for(topic)
+    return len(known)

@@ -18,7 +18,6 @@ from earwitness.monitor.log.kafka_settings import KafkaSettings
 from earwitness.monitor.log.protocol import Entry, Gap, LogRefused, LogUnavailable
 
 T = TypeVar("T")
-_DOUBT_AFTER_S = 10.0
 _NOT_OURS: tuple[type[Exception], ...] = (
     kafka_errors.CommitFailedError,
     kafka_errors.IllegalStateError,
@@ -144,12 +143,17 @@ class KafkaReader:
         return asked | {tp.partition: offset for tp, offset in (await ask(rest)).items()}
 
     async def poll(self, *, timeout_s: float, max_records: int = 2_000) -> Sequence[Entry]:
-        if self._closed:
-            raise LogRefused(f"{self._name}: this reader is closed")
-        deadline = time.monotonic() + timeout_s
-        if self._consumer is None:
-            await self._connect()
+        try:
+            return await self._poll(time.monotonic() + timeout_s, max_records)
+        except Exception:
+            self._check()  # closed meanwhile: whatever broke, broke by that
+            raise
+
+    async def _poll(self, deadline: float, max_records: int) -> Sequence[Entry]:
         while True:
+            self._check()
+            if self._consumer is None:
+                await self._connect()
             if self._group is None:
                 self._take_in_new_partitions()
             if self._fresh:
@@ -159,10 +163,14 @@ class KafkaReader:
             if entries:
                 self._heard_s, self._stood_at = time.monotonic(), None
                 return entries
-            if time.monotonic() - self._heard_s > _DOUBT_AFTER_S:
+            if time.monotonic() - self._heard_s > self._settings.doubt_after_s:
                 await self._doubt()
             if time.monotonic() >= deadline:
                 return entries
+
+    def _check(self) -> None:
+        if self._closed:
+            raise LogRefused(f"{self._name}: this reader is closed")
 
     def _take_in_new_partitions(self) -> None:
         known: set[int] = self._consumer.partitions_for_topic(self._topic) or set[int]()

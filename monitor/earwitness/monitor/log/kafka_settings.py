@@ -33,7 +33,8 @@ _KNOWN = frozenset(
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
     """Checked settings of one cluster. ``request_timeout_ms`` bounds one request; an append, with its retries, is given
-    one and a half times that. ``topic_configs`` are added to those of every topic made."""
+    one and a half times that. ``topic_configs`` are added to those of every topic made. ``doubt_after_s``: after how
+    long a silence a reader asks whether there is something to read."""
 
     servers: tuple[str, ...]
     security_protocol: str = "PLAINTEXT"
@@ -44,8 +45,10 @@ class KafkaSettings:
     client_id: str = "earwitness"
     request_timeout_ms: int = 10_000
     session_timeout_ms: int = 10_000
+    metadata_max_age_ms: int = 60_000
     replication_factor: int = -1
     topic_configs: Mapping[str, str] = field(default_factory=dict[str, str])
+    doubt_after_s: float = 10.0
 
     def client(self) -> dict[str, Any]:
         """Arguments that every client of aiokafka takes."""
@@ -53,7 +56,7 @@ class KafkaSettings:
             "bootstrap_servers": list(self.servers),
             "client_id": self.client_id,
             "request_timeout_ms": self.request_timeout_ms,
-            "metadata_max_age_ms": 60_000,
+            "metadata_max_age_ms": self.metadata_max_age_ms,
             "security_protocol": self.security_protocol,
             "ssl_context": self.ssl_context,
             "sasl_mechanism": self.sasl_mechanism,
