@@ -1,0 +1,85 @@
+"""``tools/kafka.py``: it never takes a stranger for its broker, and says loudly what is missing."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "kafka.py"
+
+
+def tool(command: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    base = {name: value for name, value in os.environ.items() if name != "EARWITNESS_TEST_KAFKA"}
+    return subprocess.run(
+        [sys.executable, str(TOOL), command],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**base, "EARWITNESS_KAFKA_RUN": str(folder), **environ},
+        check=False,
+    )
+
+
+def test_a_kafka_that_does_not_answer_where_the_variable_points_is_one_loud_line(tmp_path: Path) -> None:
+    done = tool("up", tmp_path, EARWITNESS_TEST_KAFKA="127.0.0.1:1")
+
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "MISSING: no Kafka answers at EARWITNESS_TEST_KAFKA=127.0.0.1:1" in done.stderr
+
+
+def test_a_server_that_is_no_kafka_is_not_taken_for_one(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1_000)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        done = tool("up", tmp_path, EARWITNESS_TEST_KAFKA=f"127.0.0.1:{server.getsockname()[1]}")
+        thread.join()
+
+    assert done.returncode == 3
+
+
+def test_a_stale_pid_file_does_not_end_a_stranger(tmp_path: Path) -> None:
+    stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        (tmp_path / "pid").write_text(f"{stranger.pid}\n")
+        (tmp_path / "engine").write_text("java\n")
+        (tmp_path / "bootstrap").write_text("127.0.0.1:1\n")
+
+        status, down = tool("status", tmp_path), tool("down", tmp_path)
+
+        assert status.returncode == 1
+        assert down.returncode == 0
+        assert stranger.poll() is None
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["lock"]
+    finally:
+        stranger.communicate(b"\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["sideways"], ["up", "now"]])
+def test_wrong_use_is_exit_2(arguments: list[str]) -> None:
+    done = subprocess.run([sys.executable, str(TOOL), *arguments], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert "usage" in done.stderr
+
+
+@pytest.mark.kafka
+def test_the_broker_of_the_tests_answers_and_a_second_up_starts_no_other(kafka_bootstrap: str) -> None:
+    again = subprocess.run([sys.executable, str(TOOL), "up"], capture_output=True, text=True, timeout=120, check=False)
+
+    assert again.returncode == 0
+    assert again.stdout.strip() == kafka_bootstrap
