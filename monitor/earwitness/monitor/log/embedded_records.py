@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import starmap
 
 from earwitness.monitor.log.embedded_file import LogFile, TopicRow
 from earwitness.monitor.log.keys import partition_of
@@ -72,7 +74,7 @@ def read(
             first = rows[0][0] if rows else ends[number]
             if first > at and not topic.compacted:
                 gaps.append(Gap(name, number, at, first))
-            entries += [Entry(name, number, *row) for row in rows]
+            entries += starmap(partial(Entry, name, number), rows)
             after[number] = rows[-1][0] + 1 if rows else ends[number]
     return entries, after, gaps
 
