@@ -100,16 +100,13 @@ class Bot:
             api_key="none-needed",
             base_url=self._llm_url,
             default_headers={HEADER: scenario.name},
-            settings=OpenAILLMService.Settings(model=MODEL),
+            settings=OpenAILLMService.Settings(model=MODEL, system_instruction="You answer the telephone."),
         )
         tools = sorted({r.tool for r in scenario.replies if r.tool})
         for name in tools:
             llm.register_function(name, _tool(name, scenario.tool_s.get(name, 0.1)))
         schemas = [FunctionSchema(name=name, description=name, properties={}, required=[]) for name in tools]
-        context = LLMContext(
-            [{"role": "system", "content": "You answer the telephone."}],
-            tools=ToolsSchema(standard_tools=list(schemas)),
-        )
+        context = LLMContext([], tools=ToolsSchema(standard_tools=list(schemas)))
         words = self._agent.min_words
         strategies = UserTurnStrategies(start=[MinWordsUserTurnStartStrategy(min_words=words)]) if words else None
         aggregators = LLMContextAggregatorPair(

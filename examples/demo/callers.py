@@ -106,7 +106,7 @@ FAREWELL = "You are welcome. Goodbye."
 CLINIC = "Good morning, this is the clinic. How can I help you?"
 TABLE = "Good evening, this is the restaurant. What can I do for you?"
 ORDERS = "Hello, this is the order desk. How can I help you?"
-BYE = Reply(FAREWELL, hears=("goodbye",), tool="end_call")
+BYE = Reply(FAREWELL, hears=("goodbye", "bye"), tool="end_call")
 SLOW_S = 2.8
 
 SCENARIOS = {
@@ -212,7 +212,7 @@ SCENARIOS = {
             TABLE,
             (
                 Say("i want to make a reservation please"),
-                Say("wait a minute", into_s=2.2),
+                Say("wait a minute", into_s=2.4),
                 Say("no i would rather come on saturday please", after_s=0.3),
                 Say(THANKS),
             ),

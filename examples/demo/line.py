@@ -20,6 +20,8 @@ from pipecat.transports.base_transport import BaseTransport, TransportParams
 
 _FRAME_S = FRAME_SAMPLES / RATE
 _TOO_LATE_S = 0.5
+_JITTER_S = 0.1
+"""What a telephone's buffer makes good: audio that comes later than this after the last leaves an audible gap."""
 
 
 class Line(BaseTransport):
@@ -109,7 +111,7 @@ class _LineOut(BaseOutputTransport):
 
     async def write_audio_frame(self, frame: OutputAudioRawFrame) -> bool:
         now_s = time.monotonic()
-        starts_s = max(self._due_s, now_s)
+        starts_s = self._due_s if now_s - self._due_s < _JITTER_S else now_s
         self._line.person.hear(np.frombuffer(frame.audio, np.int16), starts_s)
         self._due_s = starts_s + frame.num_frames / frame.sample_rate
         await asyncio.sleep(max(0.0, self._due_s - time.monotonic()))
