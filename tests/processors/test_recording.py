@@ -89,7 +89,7 @@ def test_gaps_are_filled_with_silence_and_memory_stays_bounded(tmp_path: Path) -
 def test_jitter_does_not_tear_the_track(tmp_path: Path) -> None:
     recording = CallRecording(tmp_path, "call", AtOnce())
     for number in range(100):
-        late_ns = 15 * MS if number % 3 else 0
+        late_ns = 0 if number % 3 else 11 * MS
         piece = tone(2_000, CLIP_HZ)[number * 640 : (number + 1) * 640]
         recording.caller.add(Chunk(piece, CLIP_HZ, 1, 1 * S + (number + 1) * 20 * MS + late_ns), None)
     recording.close()

@@ -234,3 +234,15 @@ def test_voiced_time_is_less_than_the_segment_and_most_of_it() -> None:
 
     assert off.voiced_ns is not None
     assert 0.4 < off.voiced_ns / (off.edge_ns - on.edge_ns) <= 1.0
+
+
+def test_a_soft_beginning_that_webrtcvad_does_not_hear_belongs_to_the_word() -> None:
+    made = scene(("no",))
+    on = round(made.segments_s[0][0] * CLIP_HZ)
+    hum = 200 * np.sin(2 * np.pi * 120 * np.arange(2_400) / CLIP_HZ)  # 0.15 s of a closed mouth
+    pcm = made.pcm.copy()
+    pcm[on - hum.size : on] = hum.astype(np.int16)
+
+    onset = edges_of(Scene(CLIP_HZ, pcm, ()), 320)[0]
+
+    assert onset.edge_ns / 1e9 == pytest.approx(on / CLIP_HZ - 0.15, abs=0.06)
