@@ -15,7 +15,7 @@ import pytest
 
 from earwitness.monitor.log.kafka import KafkaLog
 from earwitness.monitor.log.open import LogSettings, open_log
-from earwitness.monitor.log.protocol import LogError, LogRefused, Outgoing, TopicSpec
+from earwitness.monitor.log.protocol import Entry, LogError, LogRefused, Outgoing, TopicSpec
 
 pytestmark = pytest.mark.kafka
 
@@ -145,7 +145,7 @@ async def test_who_may_writes_and_reads_over_tls(secured: Secured, prefix: str, 
 
     await log.append(topic, [Outgoing("call", b"x")])
     reader = await log.reader(topic, group="g")
-    got = []
+    got: list[Entry] = []
     while not got:
         got = list(await reader.poll(timeout_s=5))
     await reader.commit(reader.positions())

@@ -92,7 +92,8 @@ async def _why(settings: KafkaSettings, name: str, server: str) -> LogError:
         reason = os.strerror(number) if number > 0 else str(error).partition("] ")[2]
         return LogUnavailable(f"{name}: cannot connect to {server} ({reason}); see that the broker runs")
     return LogUnavailable(
-        f"{name}: {server} answers, but not the addresses that it advertises; see advertised.listeners"
+        f"{name}: {server} lets us connect and then does not answer; see that kafka.security_protocol is its listener's, "
+        "and that the addresses it advertises are reachable from here"
     )
 
 
