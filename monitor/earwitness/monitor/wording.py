@@ -51,11 +51,11 @@ def quantile(value: Quantile | None) -> str:
 
 
 def percent(ratio: float | None) -> str:
-    """``61 %``; one decimal below ten."""
+    """``61 %``; one decimal below ten and above 99."""
     if ratio is None:
         return NOTHING
     value = ratio * 100
-    return f"{value:.1f} %" if 0 < value < 9.95 or 90.05 < value < 99.95 else f"{value:.0f} %"
+    return f"{value:.1f} %" if 0 < value < 9.95 or 99 < value < 99.95 else f"{value:.0f} %"
 
 
 def span(seconds: float) -> str:

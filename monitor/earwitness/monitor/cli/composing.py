@@ -5,19 +5,24 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import math
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from earwitness.alerts.quantities import duration_s
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.home import home
 from earwitness.monitor.log.open import LogSettings, open_log
 from earwitness.monitor.log.protocol import Log
 from earwitness.monitor.log.url import LogUrl, SqliteUrl, default_log_url, parse_log_url
 from earwitness.monitor.settings import Settings, Sources, load_settings, option
+from earwitness.monitor.strict_yaml import did_you_mean
 
 T = TypeVar("T")
 
@@ -49,6 +54,34 @@ def log_settings(settings: Settings) -> LogSettings:
         retention_days=settings.retention.days,
         retention_bytes=settings.retention.bytes,
     )
+
+
+def monitor_settings(settings: Settings) -> MonitorSettings:
+    """What the timeline worker needs of the settings. Raises BadInput for a bound that does not exist."""
+    return MonitorSettings(
+        label_keys={key: values or None for key, values in settings.label_keys.items()},
+        max_label_values=settings.label_values_max,
+        bounds=bounds_of(settings.bounds),
+        metrics=settings.metrics.enabled,
+        metrics_host=settings.metrics.host,
+        metrics_port=settings.metrics.port,
+    )
+
+
+def bounds_of(changed: Mapping[str, float]) -> Bounds:
+    """The definitions' bounds with changes, durations in seconds: ``turn_gap_s: 2.5``. Raises BadInput."""
+    known = {f.name.removesuffix("_ns") + "_s" if f.name.endswith("_ns") else f.name: f for f in fields(Bounds)}
+    given: dict[str, Any] = {}
+    for name, value in changed.items():
+        if name not in known:
+            raise BadInput(f"unknown bound.{did_you_mean(name, known)}", where=f"bounds.{name}")
+        if not math.isfinite(value) or value < 0:
+            raise BadInput("must be 0 or more", where=f"bounds.{name}")
+        bound = known[name]
+        given[bound.name] = (
+            value if isinstance(bound.default, float) else round(value * (S if name != bound.name else 1))
+        )
+    return Bounds(**given)
 
 
 @contextlib.asynccontextmanager

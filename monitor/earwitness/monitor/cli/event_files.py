@@ -1,0 +1,130 @@
+"""Event logs as JSON lines: read, with every broken line named and set aside, never lost in silence."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from earwitness.monitor.contract.events import AnyEvent
+from earwitness.monitor.contract.wire import UnreadableRecord, decode_event
+from earwitness.monitor.errors import BadInput
+
+MAX_LINE_BYTES = 4_000_000
+_OTHER_KINDS = {
+    b"RIFF": "a WAV recording",
+    b"fLaC": "a FLAC recording",
+    b"OggS": "an Ogg recording",
+    b"ID3": "an MP3 recording",
+    b"\x1f\x8b": "compressed by gzip; unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it first",
+    b"PK": "a zip archive",
+    b"SQLite format 3": "an embedded log; `earwitness calls --log` reads it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenLine:
+    """A line that is no event: a dead letter."""
+
+    file: str
+    line: int
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}: {self.detail}"
+
+
+@dataclass(slots=True)
+class EventFile:
+    """What a file held."""
+
+    name: str
+    calls: dict[str, list[AnyEvent]] = field(default_factory=dict[str, list[AnyEvent]])
+    events: int = 0
+    broken: list[BrokenLine] = field(default_factory=list[BrokenLine])
+    kinds: Counter[str] = field(default_factory=Counter[str])
+
+
+def read_events(name: str) -> EventFile:
+    """Read a file, or standard input for ``-``.
+
+    Raises BadInput for what cannot be read or holds no event at all.
+    """
+    shown = "standard input" if name == "-" else name
+    with _opened(name, shown) as file:
+        found = _read(shown, file)
+    if found.events == 0:
+        if not found.broken:
+            raise BadInput("is empty: no event in it", where=shown)
+        first = found.broken[0]
+        why = f"line {first.line}: {first.detail}"
+        raise BadInput(f"holds no event; expected one JSON object a line, as on the events topic ({why})", where=shown)
+    return found
+
+
+def _read(name: str, file: BinaryIO) -> EventFile:
+    found = EventFile(name)
+    for number, line in enumerate(_lines(file), start=1):
+        if number == 1 and (kind := _other_kind(line)):
+            raise BadInput(f"is {kind}, not an event log as JSON lines", where=name)
+        text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+        if not text:
+            continue
+        try:
+            if len(line) > MAX_LINE_BYTES:
+                raise UnreadableRecord("invalid", f"longer than {MAX_LINE_BYTES // 1_000_000} MB")
+            event = decode_event(text)
+        except UnreadableRecord as error:
+            found.broken.append(BrokenLine(name, number, error.reason, error.detail))
+            continue
+        found.calls.setdefault(event.call_id, []).append(event)
+        found.events += 1
+        found.kinds[event.kind] += 1
+    return found
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Lines of a file; of one that is too long only its beginning, the rest of it is skipped."""
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        yield line
+        while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+            line = file.readline(MAX_LINE_BYTES + 1)
+
+
+def _other_kind(head: bytes) -> str | None:
+    for magic, kind in _OTHER_KINDS.items():
+        if head.startswith(magic):
+            return kind
+    return "binary" if b"\0" in head[:4096] else None
+
+
+@contextmanager
+def _opened(name: str, shown: str) -> Generator[BinaryIO]:
+    if name == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        with Path(name).open("rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise BadInput("no such file", where=shown) from None
+    except IsADirectoryError:
+        raise BadInput("is a folder; name the files in it", where=shown) from None
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", where=shown) from None
+
+
+def named_lines(broken: Iterable[BrokenLine], most: int = 10) -> list[str]:
+    """What to say of broken lines: each by name up to ``most``, the others counted by reason."""
+    lines = list(broken)
+    said = [str(one) for one in lines[:most]]
+    if rest := lines[most:]:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in Counter(one.reason for one in rest).most_common())
+        said.append(f"{len(rest)} more broken lines ({reasons})")
+    return said
