@@ -268,5 +268,5 @@ def test_d14_a_range_reported_as_dropped_is_excused(call: Call) -> None:
     story.put(5.0, "health", dropped=({"first_seq": n, "last_seq": n, "reason": "buffer_full"},)).end(9.0)
     from earwitness.monitor.calls.timeline import fold
 
-    ended = [r for r in fold([e for e in story.events() if e.kind != "mute"]) if r.kind == "call"][0]
+    ended = next(r for r in fold([e for e in story.events() if e.kind != "mute"]) if r.kind == "call")
     assert (ended.missing_events, ended.dropped_events) == (0, 1)
