@@ -1,0 +1,306 @@
+"""The way out of a bot process: one buffer, one thread, one log, shared by all calls.
+
+The thread has an event loop of its own, so that neither a stalled bot nor a slow log can touch the other, and so that
+what is left can still be sent when the bot's loop is gone. Nothing here raises into a call or blocks it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import importlib
+import logging
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from earwitness.monitor.log.open import LogSettings, open_log
+from earwitness.monitor.log.protocol import Log
+from earwitness.processors.bot_settings import BotSettings
+from earwitness.processors.buffer import Buffer
+from earwitness.processors.courier import Courier
+from earwitness.processors.losses import Losses
+from earwitness.processors.sink import Outbound, Sink, SinkStats
+from earwitness.processors.spool import SpoolFile, SpoolFolder
+
+log = logging.getLogger("earwitness.writer")
+
+_STOP_MARGIN_S = 0.25
+
+
+class Writer:
+    """A `Sink` that ships to a log. Starts its thread with the first event; `close` ends it, within its time.
+
+    ``open_log``: how the log is opened, in the writer's own thread and loop; by default from the settings.
+    """
+
+    def __init__(self, settings: BotSettings, open_log: Callable[[], Awaitable[Log]] | None = None) -> None:
+        self._settings = settings
+        self._open_log = open_log or _opener(settings)
+        self._reset()
+        _writers.add(self)
+
+    @property
+    def exit_flush_s(self) -> float:
+        return self._settings.exit_flush_s
+
+    def put(self, item: Outbound) -> None:
+        """Take an event; never blocks, never raises."""
+        try:
+            if self._buffer.put(item):
+                self._tell()
+        except Exception:
+            self._note_failure()
+
+    def stats(self) -> SinkStats:
+        courier = self._courier
+        return SinkStats(self._buffer.bytes, courier.spooled_events if courier is not None else 0)
+
+    @property
+    def lost(self) -> int:
+        """How many events were given up so far; each is, or will be, in a ``health`` event."""
+        return self._losses.total
+
+    async def flush(self, call_id: str, timeout_s: float) -> bool:
+        """Wait until all that was put so far, by this call or another, is on the log or in the spool.
+
+        False where ``timeout_s`` went by, or nothing can be stored. Call it from the bot's loop.
+        """
+        del call_id
+        try:
+            flushed = self._request_flush()
+            if flushed is None:
+                return self._buffer.bytes == 0
+            waiting = asyncio.wrap_future(flushed)
+            done, _ = await asyncio.wait({waiting}, timeout=timeout_s)
+            if not done:
+                waiting.cancel()
+            return bool(done) and not waiting.cancelled()
+        except Exception:
+            self._note_failure()
+            return False
+
+    def flush_now(self, timeout_s: float) -> bool:
+        """The same for a thread that may be blocked, as none of a bot's may."""
+        flushed = self._request_flush()
+        if flushed is None:
+            return self._buffer.bytes == 0
+        finished, _ = concurrent.futures.wait({flushed}, timeout_s)
+        return bool(finished or not flushed.cancel()) and not flushed.cancelled()
+
+    def close(self, timeout_s: float | None = None) -> None:
+        """Send what is left, store what cannot be sent, and end the thread. Blocks, for ``timeout_s`` at most."""
+        timeout_s = self._settings.exit_flush_s if timeout_s is None else timeout_s
+        with self._lock:
+            self._closed = True
+            thread, loop, courier = self._thread, self._loop, self._courier
+        if thread is not None and not self._done.is_set():
+            if loop is not None and courier is not None:
+                with suppress(RuntimeError):  # The loop has been closed.
+                    loop.call_soon_threadsafe(courier.stop, max(0.0, timeout_s - _STOP_MARGIN_S))
+            self._done.wait(timeout_s)
+        self._rescue()
+
+    def _reset(self) -> None:
+        settings = self._settings
+        self._losses = Losses()
+        self._buffer = Buffer(settings.buffer_bytes, self._losses, wake_bytes=settings.batch_bytes)
+        self._spool = SpoolFolder(settings.spool_folder, settings.log, settings.spool_bytes)
+        self._lock = threading.RLock()
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._courier: Courier | None = None
+        self._early: list[concurrent.futures.Future[None]] = []
+        self._serving: set[asyncio.Task[None]] = set()
+        self._late: SpoolFile | None = None
+        self._closed = False
+        self._failures = 0
+
+    def after_fork(self) -> None:
+        """In a forked child: begin anew. What was put before the fork is the parent's to send."""
+        if self._courier is not None:
+            self._courier.abandon()
+        # Kept for ever: the parent's loop and connections must not be closed by a garbage collector here.
+        _parents.append((self._loop, self._courier))
+        self._reset()
+
+    # The thread.
+
+    def _tell(self) -> None:
+        """Wake the thread, or start it."""
+        loop, courier = self._loop, self._courier
+        if self._closed and self._done.is_set():
+            self._rescue()
+        elif loop is not None and courier is not None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(courier.news)
+        else:
+            with self._lock:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="earwitness-writer", daemon=True)
+                    self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except Exception:
+            log.exception("the writer failed; events wait in memory until the process ends, and are stored then")
+        finally:
+            self._done.set()
+
+    async def _main(self) -> None:
+        courier = Courier(self._buffer, self._losses, self._spool, self._open_log, self._settings)
+        with self._lock:
+            self._loop, self._courier = asyncio.get_running_loop(), courier
+            early, self._early = self._early, []
+        if self._closed:
+            courier.stop(0.0)
+        courier.news()
+        for flushed in early:
+            self._serve(flushed)
+        try:
+            await courier.run()
+        finally:
+            # Before the loop is taken down, which may take longer than an exit has time.
+            self._done.set()
+
+    def _request_flush(self) -> concurrent.futures.Future[None] | None:
+        """None where there is no thread that could flush."""
+        flushed: concurrent.futures.Future[None] = concurrent.futures.Future()
+        with self._lock:
+            if self._thread is None or self._done.is_set():
+                return None
+            if self._loop is None:
+                self._early.append(flushed)
+                return flushed
+        try:
+            self._loop.call_soon_threadsafe(self._serve, flushed)
+        except RuntimeError:
+            return None
+        return flushed
+
+    def _serve(self, flushed: concurrent.futures.Future[None]) -> None:
+        serving = asyncio.get_running_loop().create_task(self._flush(flushed))
+        self._serving.add(serving)
+        serving.add_done_callback(self._serving.discard)
+
+    async def _flush(self, flushed: concurrent.futures.Future[None]) -> None:
+        assert self._courier is not None
+        try:
+            await self._courier.flush()
+        except asyncio.CancelledError:
+            flushed.cancel()
+            raise
+        if flushed.set_running_or_notify_cancel():
+            flushed.set_result(None)
+
+    # Without the thread.
+
+    def _rescue(self) -> None:
+        """Store what the thread can no longer take: it has ended, or hangs in the log."""
+        items: list[Outbound] = []
+        if self._courier is not None and not self._done.is_set():
+            items += self._courier.in_memory()
+        while (taken := self._buffer.take(sys.maxsize, sys.maxsize)).items:
+            items += taken.items
+        if not items:
+            return
+        with self._lock:
+            self._late = self._late or self._spool.create()
+            if self._late is None or self._late.append(items) is None:
+                log.warning("%d events could be neither sent nor stored at the end, and are lost", len(items))
+
+    def _note_failure(self) -> None:
+        self._failures += 1
+        if self._failures == 1:
+            log.exception("an event could not be put on its way")
+
+
+class SilentSink:
+    """Takes everything and keeps nothing: for bots that are switched off."""
+
+    def put(self, item: Outbound) -> None:
+        del item
+
+    def stats(self) -> SinkStats:
+        return SinkStats(0, 0)
+
+    async def flush(self, call_id: str, timeout_s: float) -> bool:
+        del call_id, timeout_s
+        return True
+
+
+def process_writer(settings: BotSettings) -> Sink:
+    """The writer of this process for the settings' log, made at the first call; later settings for the same log and
+    home change nothing. A silent one where the kill switch is on."""
+    if settings.off:
+        return SilentSink()
+    key = (settings.log, settings.home)
+    with _registry_lock:
+        if key not in _registry:
+            _registry[key] = Writer(settings)
+            _register_exit()
+        return _registry[key]
+
+
+def flush_all(timeout_s: float) -> bool:
+    """Flush every writer of this process, blocking the calling thread for ``timeout_s`` at most."""
+    ends_s = time.monotonic() + timeout_s
+    flushed = True
+    for writer in list(_registry.values()):
+        flushed = writer.flush_now(max(0.0, ends_s - time.monotonic())) and flushed
+    return flushed
+
+
+def close_all() -> None:
+    """Close every writer of this process."""
+    for writer in list(_registry.values()):
+        writer.close()
+
+
+_registry: dict[tuple[str, Path], Writer] = {}
+_registry_lock = threading.Lock()
+_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
+_parents: list[object] = []
+_exit_registered = False
+
+
+def _register_exit() -> None:
+    global _exit_registered  # noqa: PLW0603 - once per process
+    if _exit_registered:
+        return
+    _exit_registered = True
+    atexit.register(close_all)
+    # By the time of ``atexit`` no thread pool works any more, and with it the embedded log and name resolution. The
+    # interpreter offers an earlier moment only under this name; where it does not, the spool keeps what is left.
+    importlib.import_module("concurrent.futures.thread")  # Last registered, first called: pools must come before us.
+    register = getattr(threading, "_register_atexit", None)
+    if register is not None:
+        with suppress(RuntimeError):
+            register(_flush_before_exit)
+
+
+def _flush_before_exit() -> None:
+    with suppress(Exception):
+        flush_all(max((writer.exit_flush_s for writer in _registry.values()), default=0.0))
+
+
+def _opener(settings: BotSettings) -> Callable[[], Awaitable[Log]]:
+    return lambda: open_log(settings.log, settings=LogSettings(kafka=settings.kafka))
+
+
+def _after_fork() -> None:
+    global _registry_lock  # noqa: PLW0603 - another thread may have held it
+    _registry_lock = threading.Lock()
+    for writer in list(_writers):
+        writer.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
