@@ -54,8 +54,8 @@ class Reply:
 class Intent:
     """What a script should be measured as, in the words of the definitions.
 
-    ``overlap`` is a cell of the 2x2; ``answered`` and ``unanswered`` count eligible turns (a goodbye is ``closing``,
-    a backchannel opens none); ``dead_air`` counts stretches of 3 s and more.
+    ``overlap`` is a cell of the 2x2; ``answered`` and ``unanswered`` count eligible turns (a farewell answers a
+    goodbye; a backchannel opens no turn); ``dead_air`` counts stretches of 3 s and more.
     """
 
     answered: int
@@ -122,7 +122,7 @@ SCENARIOS = {
                 Reply("Your new address is in our books.", hears=("address", "change")),
                 BYE,
             ),
-            Intent(answered=2),
+            Intent(answered=3),
         ),
         Scenario(
             "prescription",
@@ -134,7 +134,7 @@ SCENARIOS = {
                 Reply("Yes, you can come in until six.", hears=("come", "today")),
                 BYE,
             ),
-            Intent(answered=2),
+            Intent(answered=3),
             tool_s={"look_up": 0.4},
         ),
         Scenario(
@@ -153,7 +153,7 @@ SCENARIOS = {
                 Reply("It is ready for you.", hears=("check", "prescription"), first_token_s=SLOW_S),
                 BYE,
             ),
-            Intent(answered=3, dead_air=3),
+            Intent(answered=4, dead_air=3),
         ),
         Scenario(
             "barge_in",
@@ -169,7 +169,7 @@ SCENARIOS = {
                 ),
                 BYE,
             ),
-            Intent(answered=2, overlap="TP"),
+            Intent(answered=3, overlap="TP"),
         ),
         Scenario(
             "wrong_stop",
@@ -184,7 +184,7 @@ SCENARIOS = {
                 ),
                 BYE,
             ),
-            Intent(answered=1, overlap="FP"),
+            Intent(answered=2, overlap="FP"),
         ),
         Scenario(
             "talked_through",
@@ -204,7 +204,7 @@ SCENARIOS = {
                 ),
                 BYE,
             ),
-            Intent(answered=2, overlap="TN"),
+            Intent(answered=3, overlap="TN"),
         ),
         Scenario(
             "missed",
@@ -224,7 +224,7 @@ SCENARIOS = {
                 ),
                 BYE,
             ),
-            Intent(answered=2, overlap="FN"),
+            Intent(answered=3, overlap="FN"),
         ),
         Scenario(
             "table",
@@ -236,7 +236,7 @@ SCENARIOS = {
                 Reply("Tonight we have roast chicken with rice.", hears=("dinner", "tell")),
                 BYE,
             ),
-            Intent(answered=2),
+            Intent(answered=3),
         ),
         Scenario(
             "order",
@@ -248,7 +248,7 @@ SCENARIOS = {
                 Reply("Of course, we will send it there.", hears=("office", "send")),
                 BYE,
             ),
-            Intent(answered=2),
+            Intent(answered=3),
             tool_s={"look_up": 0.5},
         ),
         Scenario(

@@ -15,20 +15,32 @@ if __package__ in (None, ""):
 import argparse
 import asyncio
 import contextlib
+import json
 import os
+import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 
-from examples.demo.callers import AGENTS, BOOKINGS, Agent, Booking, sentences
+from examples.demo.callers import AGENTS, ALERTS, BOOKINGS, Agent, Booking, sentences
 from examples.demo.clips import SHIPPED, flite_has
 from examples.demo.processes import EARWITNESS, ROOT, Child, ChildFailed, Household
 from examples.demo.render_audio import render_all
 from examples.demo.screen import Plain, Screen, Terminal, call_line
+from examples.demo.summary import closing, compare, intended, stopwatch
 from examples.demo.switchboard import Placed, Switchboard
+from examples.demo.watch import Watch
 
-_REFRESH_S = 1.0
+from earwitness.monitor.errors import BadInput
+from earwitness.monitor.log.protocol import LogError
+
+RULES = ROOT / "examples" / "demo" / "rules.yaml"
+REFRESH_S = 1.0
+PATIENCE_S = 15.0
+"""How long the demo waits, after its last call, for alerts that are still to resolve."""
+WIDTH = 100
 
 
 def run_folder(base: Path) -> Path:
@@ -70,32 +82,83 @@ def environment(agent: Agent, folder: Path) -> dict[str, str]:
 
 async def run(folder: Path, bookings: Sequence[Booking], screen: Screen) -> int:
     """Place the calls and report; the exit code."""
+    url = f"sqlite://{folder / 'log.db'}"
     async with Household(folder / "logs") as household:
-        llm = await household.start_module("llm", "examples.demo.llm_server")
-        recogniser = await household.start_module("recogniser", "examples.demo.recogniser")
-        clips = await asyncio.to_thread(clips_folder, folder, screen)
-        llm_url, recogniser_url = (await llm.ready())["url"], (await recogniser.ready())["url"]
-        screen.say("scripted model and recogniser are up; starting the bots (importing Pipecat takes some seconds)")
-        bots: dict[str, Child] = {}
-        for agent in AGENTS.values():
-            if any(booking.agent == agent.name for booking in bookings):
-                bots[agent.name] = await household.start_module(
-                    f"bot-{agent.name}",
-                    "examples.demo.bot",
-                    agent.name,
-                    *("--llm", llm_url, "--recogniser", recogniser_url, "--clips", str(clips)),
-                    environ=environment(agent, folder),
-                )
-        for bot in bots.values():
-            await bot.ready()
+        monitor = ("--log", url, "--rules", str(RULES), "--port", "0", "--set", "alerts.every_s=2")
+        await household.start("monitor", EARWITNESS, "run", *monitor, environ={"EARWITNESS_HOME": str(folder)})
+        screen.say(
+            f"monitor is up on the embedded log, with the demo's own rules ({RULES.name}: minimum counts far too low"
+        )
+        screen.say("  for anything but a demonstration of two minutes)")
+        bots = await start_bots(household, folder, {booking.agent for booking in bookings}, screen)
+        board = Switchboard(bots, lambda call: screen.say(call_line(call)))
         screen.say(f"{len(bots)} bots are up; placing {len(bookings)} calls")
+        async with Watch(url) as watch:
+            calling = asyncio.ensure_future(board.run(bookings))
+            try:
+                await look_on(watch, screen, calling, len(bookings))
+            finally:
+                calling.cancel()
+                await asyncio.gather(calling, return_exceptions=True)
+            calls = list(board.placed.values())
+            keep_truth(folder, calls, watch.call_ids())
+            screen.close()
+            return report(folder, calls, watch)
 
-        def told(call: Placed) -> None:
-            screen.say(call_line(call))
 
-        board = Switchboard(bots, told)
-        await board.run(bookings)
-    return 0
+async def start_bots(household: Household, folder: Path, agents: Collection[str], screen: Screen) -> dict[str, Child]:
+    """Model, recogniser and bots, each a process."""
+    llm = await household.start_module("llm", "examples.demo.llm_server")
+    recogniser = await household.start_module("recogniser", "examples.demo.recogniser")
+    clips = await asyncio.to_thread(clips_folder, folder, screen)
+    services = ("--llm", (await llm.ready())["url"], "--recogniser", (await recogniser.ready())["url"])
+    screen.say("scripted model and recogniser are up; starting the bots (importing Pipecat takes some seconds)")
+    secret = secrets.token_hex(16)
+    bots = {
+        agent.name: await household.start_module(
+            f"bot-{agent.name}",
+            "examples.demo.bot",
+            *(agent.name, *services, "--clips", str(clips)),
+            environ={**environment(agent, folder), "EARWITNESS_SECRET": secret},
+        )
+        for agent in AGENTS.values()
+        if agent.name in agents
+    }
+    for bot in bots.values():
+        await bot.ready()
+    return bots
+
+
+async def look_on(watch: Watch, screen: Screen, calling: asyncio.Future[None], bookings: int) -> None:
+    """Show the numbers until every call has ended and the alerts have said what is to be said of it."""
+    patience_s = float("inf")
+    while time.monotonic() < patience_s:
+        for line in await watch.refresh():
+            screen.say(line)
+        screen.numbers(watch.lines(WIDTH))
+        if calling.done():
+            calling.result()
+            patience_s = min(patience_s, time.monotonic() + PATIENCE_S)
+            if watch.ended_calls() >= bookings and watch.alerts >= ALERTS:
+                return
+        await asyncio.sleep(REFRESH_S)
+
+
+def keep_truth(folder: Path, calls: Sequence[Placed], call_ids: Mapping[str, str]) -> None:
+    """What the far ends heard and said, for whoever wants to check a number by hand."""
+    told = [{**asdict(call), "scenario": call.scenario.name, "title": call.scenario.title} for call in calls]
+    (folder / "truth.json").write_text(json.dumps({"calls": told, "call_ids": dict(call_ids)}, indent=1))
+
+
+def report(folder: Path, calls: Sequence[Placed], watch: Watch) -> int:
+    """Print the summary and keep it as ``summary.json``; 1 where a call is missing."""
+    figures = watch.figures()
+    measured, wanted = watch.counts(), intended(calls, ALERTS)
+    lines = [*compare(measured, wanted), stopwatch(figures, calls)]
+    (folder / "summary.json").write_text(json.dumps({"rows": [asdict(line) for line in lines]}, indent=1))
+    for line in closing(lines, figures, folder, next(iter(watch.call_ids()), "ID")):
+        print(line)
+    return 0 if measured.calls == wanted.calls else 1
 
 
 async def _until_signal(work: asyncio.Task[int]) -> int:
@@ -125,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = 1
     try:
         code = asyncio.run(work())
-    except* ChildFailed as failures:
+    except* (ChildFailed, LogError, BadInput) as failures:
         screen.close()
         for failure in failures.exceptions:
             print(f"demo: {failure}", file=sys.stderr)

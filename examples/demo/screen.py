@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from examples.demo.switchboard import Placed
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
 from rich.rule import Rule
 from rich.text import Text
 
-View = list[str] | RenderableType
 _LINES_SHOWN = 10
 _PLAIN_EVERY_S = 15.0
 
@@ -24,7 +23,7 @@ class Screen(Protocol):
 
     def say(self, line: str) -> None: ...
 
-    def numbers(self, view: View) -> None: ...
+    def numbers(self, view: Sequence[Text]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -35,20 +34,17 @@ class Plain:
     def __init__(self, write: Callable[[str], None] = print) -> None:
         self._write = write
         self._shown_s = time.monotonic()
-        self._console = Console(width=100, no_color=True, highlight=False, force_terminal=False, soft_wrap=True)
 
     def say(self, line: str) -> None:
         self._write(line)
         sys.stdout.flush()
 
-    def numbers(self, view: View) -> None:
+    def numbers(self, view: Sequence[Text]) -> None:
         if time.monotonic() - self._shown_s < _PLAIN_EVERY_S:
             return
         self._shown_s = time.monotonic()
-        with self._console.capture() as captured:
-            self._console.print(_renderable(view))
-        for line in captured.get().rstrip().splitlines():
-            self.say(f"  | {line.rstrip()}")
+        for line in view:
+            self.say(f"  | {line.plain.rstrip()}")
 
     def close(self) -> None:
         pass
@@ -60,7 +56,7 @@ class Terminal:
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
         self._lines: deque[str] = deque(maxlen=_LINES_SHOWN)
-        self._view: RenderableType | None = None
+        self._view: Text | None = None
         self._live: Live | None = None
 
     def say(self, line: str) -> None:
@@ -70,8 +66,8 @@ class Terminal:
         self._lines.append(line)
         self._draw()
 
-    def numbers(self, view: View) -> None:
-        self._view = _renderable(view)
+    def numbers(self, view: Sequence[Text]) -> None:
+        self._view = Text("\n").join(view)
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
             self._live.start()
@@ -96,7 +92,3 @@ def call_line(call: Placed) -> str:
         return f"{at}  {call.call} rings   {call.agent:<11} {call.scenario.title}"
     lagged = f", the machine lagged {call.worst_lag_s:.1f} s" if call.worst_lag_s > 0.25 else ""
     return f"{at}  {call.call} ended   {call.agent:<11} after {call.ended_s - call.started_s:.0f} s{lagged}"
-
-
-def _renderable(view: View) -> RenderableType:
-    return Text("\n".join(view)) if isinstance(view, list) else view

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from examples.demo.switchboard import Placed
@@ -67,15 +68,16 @@ def intended(calls: Iterable[Placed], alerts: Iterable[tuple[str, str, str]]) ->
 
 def compare(measured: Counts, wanted: Counts) -> list[Line]:
     """The rows of the summary."""
-    lines = [_row("calls", measured.calls, wanted.calls)]
-    lines += [_row(f"overlaps {cell}", measured.cells.get(cell, 0), wanted.cells.get(cell, 0)) for cell in CELLS]
-    lines.append(_row("turns answered", measured.answered, wanted.answered))
-    lines.append(_row("turns unanswered", measured.unanswered, wanted.unanswered))
-    lines.append(_row("dead air >= 3 s", measured.dead_air, wanted.dead_air))
-    for name in sorted({*measured.outcomes, *wanted.outcomes}):
-        lines.append(_row(f"outcome {name}", measured.outcomes.get(name, 0), wanted.outcomes.get(name, 0)))
-    for name in sorted({*measured.end_causes, *wanted.end_causes}):
-        lines.append(_row(f"ended by {name}", measured.end_causes.get(name, 0), wanted.end_causes.get(name, 0)))
+    cells = (*CELLS, *sorted({*measured.cells, *wanted.cells} - set(CELLS)))
+    lines = [
+        _row("calls", measured.calls, wanted.calls),
+        *_rows("overlaps", cells, measured.cells, wanted.cells),
+        _row("turns answered", measured.answered, wanted.answered),
+        _row("turns unanswered", measured.unanswered, wanted.unanswered),
+        _row("dead air >= 3 s", measured.dead_air, wanted.dead_air),
+        *_rows("outcome", sorted({*measured.outcomes, *wanted.outcomes}), measured.outcomes, wanted.outcomes),
+        *_rows("ended by", sorted({*measured.end_causes, *wanted.end_causes}), measured.end_causes, wanted.end_causes),
+    ]
     for rule, agent, status in sorted(measured.alerts | wanted.alerts):
         alert = (rule, agent, status)
         lines.append(
@@ -106,6 +108,34 @@ def table(lines: Sequence[Line]) -> list[str]:
         note = "" if line.agrees else "   <- differs"
         rows.append(f"  {line.what:<{widths[0]}}  {line.measured:>{widths[1]}}  {line.intended}{note}")
     return rows
+
+
+def closing(lines: Sequence[Line], figures: Figures, folder: Path, call_id: str) -> list[str]:
+    """The last words of a run: the numbers, the comparison, where the files are, what to try next."""
+    percentiles = "   ".join(f"p{p} {figures.percentiles.get(p, '–')}" for p in PERCENTILES)
+    differing = sum(not line.agrees for line in lines)
+    verdict = f"{differing} of {len(lines)} rows differ" if differing else f"all {len(lines)} rows agree"
+    log = folder / "log.db"
+    return [
+        "",
+        f"Response latency, ms   {percentiles}   n {figures.n} of {figures.eligible} turns that could be measured",
+        "",
+        *table(lines),
+        "",
+        f"  {verdict}",
+        "",
+        f"Files   {folder}",
+        "        log.db (the event log)  truth.json (what the callers heard)  summary.json  logs/",
+        "Next    export PATH=.venv/bin:$PATH",
+        f"        earwitness calls --log {log}",
+        f"        earwitness calls {call_id} --log {log}",
+        f"        earwitness top --log {log}",
+        f"        python -m examples.demo.export_call {log} {call_id} > call.jsonl && earwitness analyze call.jsonl",
+    ]
+
+
+def _rows(what: str, names: Iterable[str], measured: Mapping[str, int], wanted: Mapping[str, int]) -> list[Line]:
+    return [_row(f"{what} {name}", measured.get(name, 0), wanted.get(name, 0)) for name in names]
 
 
 def _row(what: str, measured: int, wanted: int) -> Line:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from examples.demo.callers import SCENARIOS, THANKS, Booking, Say, Scenario
+from examples.demo.callers import SCENARIOS, Booking, Say, Scenario
 from examples.demo.processes import Child, ChildFailed
 
 _HANGS_AFTER_S = 70.0
@@ -40,7 +40,7 @@ class Placed:
     def waits_s(self) -> list[float]:
         """Response latencies by the caller's own stopwatch: last sound of a line to the agent's first sound after it.
 
-        Left out, as the definitions leave them out: the goodbye, and lines that the agent talks through.
+        Left out, as the definitions leave them out: backchannels, which open no turn.
         """
         waits: list[float] = []
         asked_s: float | None = None
@@ -51,14 +51,15 @@ class Placed:
             elif edge.party == "caller":
                 asked_s = edge.at_s
             elif edge.what == "on" and asked_s is not None:
-                if text not in self._not_counted():
+                if text not in self._backchannels():
                     waits.append(edge.at_s - asked_s)
                 asked_s = None
         return waits
 
-    def _not_counted(self) -> frozenset[str | None]:
-        small = (s.text for s in self.scenario.steps if isinstance(s, Say) and s.into_s is not None)
-        return frozenset({THANKS, *(small if self.scenario.intent.overlap in ("FP", "TN") else ())})
+    def _backchannels(self) -> frozenset[str | None]:
+        if self.scenario.intent.overlap not in ("FP", "TN"):
+            return frozenset()
+        return frozenset(s.text for s in self.scenario.steps if isinstance(s, Say) and s.into_s is not None)
 
 
 class Switchboard:

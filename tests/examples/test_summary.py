@@ -18,7 +18,7 @@ def test_what_the_scripts_intend_is_counted_over_the_calls() -> None:
     assert wanted.calls == 3
     assert wanted.cells == {"TP": 1}
     assert wanted.outcomes == {"contained": 1, "abandoned": 1, "escalated": 1}
-    assert (wanted.answered, wanted.unanswered, wanted.dead_air) == (3, 1, 1)
+    assert (wanted.answered, wanted.unanswered, wanted.dead_air) == (4, 1, 1)
 
 
 def test_equal_counts_agree_on_every_row() -> None:
@@ -44,7 +44,7 @@ def test_the_callers_stopwatch_runs_from_the_end_of_a_line_to_the_agents_first_s
         Edge(9.7, "caller", "on", "thank you very much goodbye"), Edge(11.0, "caller", "off", None),
         Edge(12.0, "agent", "on", None),
     )  # fmt: skip
-    assert call.waits_s() == [pytest.approx(1.2)]
+    assert call.waits_s() == [pytest.approx(1.2), pytest.approx(1.0)]
 
 
 def test_a_backchannel_starts_no_stopwatch() -> None:
