@@ -70,6 +70,17 @@ def _install() -> None:
 _install()
 
 
+def _sweep(loop: VirtualLoop) -> None:
+    """Cancel what a stuck call leaves behind; some tasks take more than one cancellation to give in."""
+    for _ in range(10):
+        left = asyncio.all_tasks(loop)
+        if not left:
+            return
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.wait(left, timeout=5.0))
+
+
 def run_virtually(main: Coroutine[Any, Any, T], loop: VirtualLoop | None = None) -> T:
     """Run to the end on a virtual clock. Deterministic but for the CPU work itself, which takes no virtual time."""
     loop = loop or VirtualLoop()
@@ -79,10 +90,7 @@ def run_virtually(main: Coroutine[Any, Any, T], loop: VirtualLoop | None = None)
         try:
             return loop.run_until_complete(main)
         finally:
-            left = [task for task in asyncio.all_tasks(loop) if not task.done()]
-            for task in left:
-                task.cancel()
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            _sweep(loop)
             loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         _running.pop()

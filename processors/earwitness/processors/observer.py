@@ -223,6 +223,9 @@ class CallObserver(BaseObserver):
         if self._worker is worker and transport is None:
             return
         first, self._worker = self._worker is not worker, worker
+        clock = getattr(worker, "_clock", None)
+        if clock is not None:
+            self._clock.follow(clock.get_time)
         self.inspect(parts_of_worker(worker), transport)
         if first:
             self._hooks.listen(worker, "on_pipeline_finished", self._finished)

@@ -1,0 +1,253 @@
+"""Why each response began and how it went, in calls through real pipelines."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from earwitness.monitor.contract.events import AgentText, Playout, Response, Stage, Tool, Transfer, TurnStarted
+from pipecat.frames.frames import (
+    FunctionCallCancelFrame,
+    FunctionCallFromLLM,
+    FunctionCallInProgressFrame,
+    FunctionCallsStartedFrame,
+    LLMFullResponseEndFrame,
+    LLMRunFrame,
+    MetricsFrame,
+    TTSSpeakFrame,
+)
+from pipecat.metrics.metrics import TTFBMetricsData
+from pipecat_calls.fixtures import RunCall
+from pipecat_calls.script import At, CallTool, Reply, Say, Script, Tool as ToolScript
+
+pytestmark = pytest.mark.pipecat
+
+HELLO = Reply("Thanks for calling. How can I help you?")
+ASK = Say("where is my order please", at_s=3.5)
+
+
+def requested(call: Any) -> list[tuple[str | None, int | None]]:
+    return [(event.why, event.cause_turn) for event in call.of(Response, phase="requested")]
+
+
+def phases(call: Any, response_id: str) -> list[str]:
+    return [event.phase for event in call.of(Response, response_id=response_id)]
+
+
+def test_a_greeting_an_answer_and_a_run_behind_a_tool_are_told_apart(run_call: RunCall) -> None:
+    call = run_call(
+        Script(
+            lines=(ASK,),
+            replies=(HELLO, CallTool("lookup", {"id": 7}), Reply("It is on its way.", ends=True)),
+            tools={"lookup": ToolScript(takes_s=0.8, result={"status": "shipped"})},
+        )
+    )
+
+    assert requested(call) == [("greeting", None), ("user_turn", 1), ("tool_result", 1)]
+    assert call.one(Response, response_id="r3", phase="requested").after == "r2"
+    assert phases(call, "r2") == ["requested", "first_token", "tools_called", "ended"]
+    called, started, result = call.of(Tool)
+    assert [event.phase for event in (called, started, result)] == ["called", "started", "result"]
+    assert {event.response_id for event in (called, started, result)} == {"r2"}
+    assert called.arguments == '{"id": 7}'
+    assert result.result == '{"status": "shipped"}'
+    assert result.duration_ns == pytest.approx(800_000_000, abs=5_000_000)
+
+
+def test_what_the_application_has_spoken_is_no_run_of_the_model(run_call: RunCall) -> None:
+    call = run_call(
+        Script(
+            lines=(ASK,),
+            replies=(HELLO, Reply("It is on its way.", first_token_s=3.0)),
+            events=(At(6.0, lambda call: call.llm.push_frame(TTSSpeakFrame("One moment please."))),),
+            ends_s=14,
+        )
+    )
+
+    assert requested(call) == [("greeting", None), ("user_turn", 1), ("application", 1)]
+    assert phases(call, "r3") == ["requested", "first_text", "first_audio"]
+    assert "".join(event.spoken or "" for event in call.of(AgentText, response_id="r3")) == "One moment please."
+    order = [event.response_id for event in call.of(Playout, phase="first")]
+    assert order == ["r1", "r3", "r2"]
+    spoken = "".join(event.spoken or "" for event in call.of(AgentText, response_id="r2"))
+    assert spoken == "It is on its way."
+
+
+def test_what_the_idle_timer_starts_is_a_prompt(run_call: RunCall) -> None:
+    def listen(call: Any) -> None:
+        async def idle(*_: Any) -> None:
+            await call.worker.queue_frame(TTSSpeakFrame("Are you still there?"))
+
+        call.user.add_event_handler("on_user_turn_idle", idle)
+
+    call = run_call(Script(replies=(HELLO,), idle_s=5.0, ends_s=10, events=(At(0.1, listen),)))
+
+    assert requested(call) == [("greeting", None), ("prompt", None)]
+
+
+def test_a20_a_run_for_a_turn_without_any_word_answers_nobody(run_call: RunCall) -> None:
+    call = run_call(
+        Script(lines=(Say("cough", into_s=0.6, heard=""),), replies=(HELLO, Reply("As I was saying.")), ends_s=14)
+    )
+
+    assert call.one(TurnStarted)
+    assert requested(call) == [("greeting", None), ("resumed", 1)]
+
+
+def test_what_the_application_runs_while_nobody_waits_is_its_own(run_call: RunCall) -> None:
+    call = run_call(
+        Script(
+            lines=(ASK,),
+            replies=(HELLO, Reply("It is on its way."), Reply("By the way, we are open.")),
+            events=(At(9.0, lambda call: call.worker.queue_frame(LLMRunFrame())),),
+            ends_s=14,
+        )
+    )
+
+    assert requested(call) == [("greeting", None), ("user_turn", 1), ("application", 1)]
+
+
+def test_a04_an_end_without_an_open_start_changes_nothing(run_call: RunCall) -> None:
+    again = At(7.0, lambda call: call.tts.push_frame(LLMFullResponseEndFrame()))
+    script = Script(lines=(ASK,), replies=(HELLO, Reply("It is on its way.")), events=(again,), ends_s=10)
+
+    assert phases(run_call(script), "r2").count("ended") == 1
+
+
+def test_a25_a_run_without_text_or_tool_is_empty(run_call: RunCall) -> None:
+    call = run_call(Script(lines=(ASK,), replies=(HELLO, Reply("")), ends_s=10))
+
+    assert phases(call, "r2") == ["requested", "empty", "ended"]
+    assert len(call.of(Playout, phase="first")) == 1
+
+
+def test_an_interruption_cancels_a_run_that_nobody_heard(run_call: RunCall) -> None:
+    script = Script(
+        lines=(ASK, Say("hello are you there", at_s=6.0)),
+        replies=(HELLO, Reply("It is on its way.", first_token_s=4.0), Reply("Yes, it is on its way.")),
+        ends_s=14,
+    )
+    call = run_call(script)
+
+    assert phases(call, "r2") == ["requested", "cancelled"]
+    assert requested(call)[2] == ("user_turn", 2)
+
+
+def test_a11_a_time_to_first_byte_without_a_byte_is_censored(run_call: RunCall) -> None:
+    async def report(call: Any) -> None:
+        # what services did on an interruption: a time for a request that never gave a byte
+        await call.llm.push_frame(MetricsFrame(data=[TTFBMetricsData(processor=call.llm.name, value=0.1)]))
+
+    script = Script(
+        lines=(ASK, Say("hello are you there", at_s=6.0)),
+        replies=(HELLO, Reply("It is on its way.", first_token_s=4.0), Reply("Yes, it is on its way.")),
+        events=(At(5.9, report),),
+        ends_s=14,
+    )
+    call = run_call(script)
+
+    measured = call.of(Stage, service="llm", metric="ttfb", censored=False)
+    assert [event.value_s for event in measured] == [pytest.approx(0.25), pytest.approx(0.25)]
+    censored = call.one(Stage, service="llm", metric="ttfb", censored=True)
+    assert (censored.value_s, censored.response_id) == (None, "r2")
+
+
+def test_a12_zeros_are_not_measurements(run_call: RunCall) -> None:
+    call = run_call(Script(replies=(HELLO,), ends_s=5))
+
+    assert all(event.value_s != 0.0 for event in call.of(Stage))
+    assert all(event.at_ns > 0 for event in call.of(Stage, metric="ttfb"))
+    assert call.of(Stage, metric="processing", service="tts")
+
+
+def test_a16_a_tool_that_was_cancelled_before_it_began_stays_cancelled(run_call: RunCall) -> None:
+    async def race(call: Any) -> None:
+        llm = call.llm
+        await llm.broadcast_frame(
+            FunctionCallsStartedFrame, function_calls=[FunctionCallFromLLM("lookup", "X", {}, None)]
+        )
+        await asyncio.sleep(0.2)
+        await llm.broadcast_frame(FunctionCallCancelFrame, function_name="lookup", tool_call_id="X")
+        await llm.broadcast_frame(
+            FunctionCallInProgressFrame, function_name="lookup", tool_call_id="X", arguments={},
+            cancel_on_interruption=True,
+        )  # fmt: skip
+
+    call = run_call(Script(replies=(HELLO,), events=(At(5.0, race),), ends_s=8))
+
+    assert [event.phase for event in call.of(Tool, tool_call_id="X")] == ["called", "cancelled"]
+    assert call.of(Tool)[-1].duration_ns is None
+
+
+def test_a_tool_that_fails_one_that_takes_too_long_and_one_the_call_ends_on(run_call: RunCall) -> None:
+    script = Script(
+        lines=(ASK, Say("and my other order please", at_s=9.0), Say("and the third please", at_s=15.0)),
+        replies=(
+            HELLO,
+            CallTool("breaks"),
+            Reply("That did not work."),
+            CallTool("hangs"),
+            Reply("That took too long."),
+            CallTool("waits"),
+        ),
+        tools={
+            "breaks": ToolScript(takes_s=0.3, error="no database"),
+            "hangs": ToolScript(takes_s=30.0, timeout_s=2.0),
+            "waits": ToolScript(takes_s=60.0, timeout_s=60.0),
+        },
+        ends_s=20,
+    )
+    call = run_call(script)
+
+    settled = {event.name: event.phase for event in call.of(Tool)}
+    assert settled == {"breaks": "error", "hangs": "timed_out", "waits": "cancelled"}
+    error = call.one(Tool, phase="error").error
+    assert error is not None
+    assert "no database" in error
+
+
+def test_a_tool_whose_name_says_so_is_a_hand_over(run_call: RunCall) -> None:
+    script = Script(
+        lines=(ASK,),
+        replies=(HELLO, CallTool("transfer_to_human"), Reply("Goodbye.", ends=True)),
+        tools={"transfer_to_human": ToolScript(result={"status": "ok"})},
+    )
+
+    assert [event.phase for event in run_call(script).of(Transfer)] == ["requested", "completed"]
+
+
+def test_a_hand_over_that_says_that_it_failed_did(run_call: RunCall) -> None:
+    script = Script(
+        lines=(ASK,),
+        replies=(HELLO, CallTool("escalate"), Reply("Nobody is free.", ends=True)),
+        tools={"escalate": ToolScript(result={"success": False})},
+    )
+
+    assert [event.phase for event in run_call(script).of(Transfer)] == ["requested", "failed"]
+
+
+def test_whole_segment_speech_that_is_cut_is_told_by_how_much_of_it_was_written(run_call: RunCall) -> None:
+    text = "Your order is on its way and will arrive on Thursday morning."
+    script = Script(
+        lines=(ASK, Say("no wait a moment please", into_s=1.0)),
+        replies=(HELLO, Reply(text), Reply("Yes?")),
+        speech="segments",
+        ends_s=14,
+    )
+    call = run_call(script)
+
+    spoken = "".join(event.spoken or "" for event in call.of(AgentText, response_id="r2"))
+    (unspoken,) = [event.unspoken for event in call.of(AgentText, response_id="r2") if event.unspoken]
+    assert f"{spoken} {unspoken}" == text
+    heard_s = call.truth.agent[1][1] - call.truth.agent[1][0]
+    share = heard_s / (0.06 * (len(text) + 1))
+    assert len(spoken.split()) == pytest.approx(share * len(text.split()), abs=1.0)
+
+
+def test_whole_segment_speech_is_spoken_when_its_audio_has_been_played(run_call: RunCall) -> None:
+    call = run_call(Script(replies=(HELLO,), speech="segments", ends_s=5))
+
+    first, second = [event for event in call.of(AgentText) if event.spoken]
+    assert (first.spoken or "") + (second.spoken or "") == HELLO.text
+    assert second.at_ns - first.at_ns > 1_000_000_000
