@@ -32,3 +32,7 @@ async def setup_pipeline_worker(worker: Any) -> None:
 async def setup_pipeline_task(task: Any) -> None:
     """Called by Pipecat before 1.3. Never raises."""
     await setup_pipeline_worker(task)
+
+
+async def setup_worker_runner(runner: Any) -> None:
+    """Called by Pipecat for each runner, which warns where it is missing. Calls are watched by their workers."""
