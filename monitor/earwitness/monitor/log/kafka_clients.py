@@ -74,7 +74,7 @@ async def _why(settings: KafkaSettings, name: str, server: str) -> LogError:
     try:
         async with asyncio.timeout(5):
             connection = await connect(host.strip("[]"), int(port), **kwargs)
-            connection.close()
+            await connection.close()
     except ssl.SSLCertVerificationError as error:
         return LogRefused(
             f"{name}: {server} shows a certificate that is not trusted ({error.verify_message}); see kafka.ssl_cafile"
@@ -92,8 +92,8 @@ async def _why(settings: KafkaSettings, name: str, server: str) -> LogError:
         reason = os.strerror(number) if number > 0 else str(error).partition("] ")[2]
         return LogUnavailable(f"{name}: cannot connect to {server} ({reason}); see that the broker runs")
     return LogUnavailable(
-        f"{name}: {server} lets us connect and then does not answer; see that kafka.security_protocol is its listener's, "
-        "and that the addresses it advertises are reachable from here"
+        f"{name}: {server} lets us connect and then does not answer; see that kafka.security_protocol is its "
+        "listener's, and that the addresses it advertises are reachable from here"
     )
 
 
