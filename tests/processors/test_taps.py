@@ -164,10 +164,6 @@ def test_a30_a_transport_that_takes_everything_at_once_still_plays_in_time() -> 
     (told,) = reported.spans_s("agent")
     (true,) = merged(placed.truth.agent)
     assert told == pytest.approx(true, abs=0.04)
-    (playout,) = [fields for kind, _, fields in reported.events if kind is events.Playout]
-    assert playout["uncertain"] is True
-    assert playout["edge_ns"] / 1e9 < true[1] - 1.0
-    assert told[0] + playout["written_ns"] / 1e9 == pytest.approx(true[1], abs=0.05)
 
 
 def test_a02_silence_behind_the_words_is_not_the_agent_speaking() -> None:

@@ -155,7 +155,7 @@ def test_a02_padding_alone_is_nothing() -> None:
     assert write(ear, silent(120, 24_000), 5 * S, paced=True) + ear.idle(9 * S) == []
 
 
-def test_a30_audio_written_far_ahead_leaves_the_end_uncertain() -> None:
+def test_a30_audio_written_far_ahead_ends_when_it_has_played_and_is_not_told_before() -> None:
     ear = AgentEar()
     facts = write(ear, tone(5_000), 500 * MS, paced=False)
     facts += ear.idle(5_600 * MS)
@@ -164,16 +164,6 @@ def test_a30_audio_written_far_ahead_leaves_the_end_uncertain() -> None:
     facts += ear.idle(5_700 * MS)
 
     assert of_kind(facts, events.SpeechEnded)[0]["edge_ns"] == 5_500 * MS
-    assert of_kind(facts, events.Playout) == [
-        {"phase": "last", "edge_ns": 500 * MS, "written_ns": 5_000 * MS, "uncertain": True}
-    ]
-
-
-def test_audio_in_time_leaves_nothing_uncertain() -> None:
-    ear = AgentEar()
-    facts = write(ear, tone(5_000), 500 * MS, paced=True) + ear.idle(9 * S)
-
-    assert of_kind(facts, events.Playout) == []
 
 
 def test_an_interruption_ends_what_was_queued() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from earwitness.monitor.audio.audible import AudibleDetector, Playout
+from earwitness.monitor.audio.audible import AudibleDetector, PlayoutClock
 from earwitness.monitor.audio.framing import UnsupportedAudio
 from earwitness.monitor.audio.voice_activity import Edge, SpeechDetector
 from earwitness.monitor.contract import events
@@ -17,8 +17,6 @@ from earwitness.monitor.contract import events
 GAP_NS = 1_000_000_000
 """Audio that stays away for this long is a gap (docs/events.md)."""
 MOST_PARTICIPANTS = 8
-UNCERTAIN_AHEAD_NS = 1_500_000_000
-"""Accepted further ahead of its playing than any transport's own queue: only the far end knows when it ends (A30)."""
 LAST_CHUNKS_NS = 100_000_000
 """What a far end plays on when the line is closed."""
 
@@ -164,18 +162,16 @@ class CallerEar:
 
 
 class AgentEar:
-    """The agent's audible speech from audio that its transport has written."""
+    """The agent's audible speech from audio that its transport has written.
+
+    Which response it belongs to, and whether its end is certain (A30), is ``playout``'s to say: the observer's.
+    """
 
     def __init__(self, track: Track | None = None) -> None:
         self._track = track
-        self._playout = Playout()
+        self._playout = PlayoutClock()
         self._detector = AudibleDetector()
         self._refused: tuple[int, int] | None = None
-        self._uncertain = False
-        self._planned_ns = 0
-        """When all that was written would have played."""
-        self._last_write_ns = 0
-        self._onset_ns = 0
 
     @property
     def restless(self) -> bool:
@@ -205,19 +201,14 @@ class AgentEar:
         except UnsupportedAudio as refusal:
             self._refused = (item.rate_hz, item.channels)
             return unobservable("agent", str(refusal), item.arrival_ns)
-        facts = self._facts(edges)
-        until_ns = self._detector.audible_until_ns
-        if until_ns is not None:
-            self._last_write_ns, self._planned_ns = item.arrival_ns, until_ns
-            self._uncertain = self._uncertain or self._playout.ahead_ns > UNCERTAIN_AHEAD_NS
-        return facts
+        return _told(edges)
 
     def idle(self, now_ns: int) -> list[Fact]:
-        return self._facts(self._detector.advance(now_ns, now_ns))
+        return _told(self._detector.advance(now_ns, now_ns))
 
     def stop(self, now_ns: int) -> list[Fact]:
         self._cut(now_ns + LAST_CHUNKS_NS)
-        return self._facts(self._detector.stop(now_ns))
+        return _told(self._detector.stop(now_ns))
 
     def _cut(self, at_ns: int) -> None:
         self._playout.cleared(at_ns)
@@ -225,19 +216,9 @@ class AgentEar:
         if self._track is not None:
             self._track.cut(at_ns)
 
-    def _facts(self, edges: list[Edge]) -> list[Fact]:
-        facts: list[Fact] = []
-        for edge in edges:
-            facts.append(_speech("agent", edge, None))
-            if edge.kind == "onset":
-                self._onset_ns = edge.edge_ns
-            elif self._uncertain:
-                self._uncertain = False
-                end_ns = min(edge.edge_ns, self._last_write_ns)
-                written_ns = max(0, self._planned_ns - self._onset_ns)
-                fields = {"phase": "last", "edge_ns": end_ns, "written_ns": written_ns, "uncertain": True}
-                facts.append(Fact(events.Playout, fields))
-        return facts
+
+def _told(edges: list[Edge]) -> list[Fact]:
+    return [_speech("agent", edge, None) for edge in edges]
 
 
 def unobservable(party: events.Party, reason: str, at_ns: int) -> list[Fact]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from data.scenes import clip, truth
 
-from earwitness.monitor.audio.audible import AudibleDetector, Playout
+from earwitness.monitor.audio.audible import AudibleDetector, PlayoutClock
 from earwitness.monitor.audio.framing import UnsupportedAudio
 from earwitness.monitor.audio.voice_activity import Edge
 
@@ -92,7 +92,7 @@ def test_a_cut_ends_speech_that_was_queued() -> None:
 
 
 def test_a_transport_that_returns_at_once_and_then_waits_plays_from_its_first_write() -> None:
-    playout = Playout()
+    playout = PlayoutClock()
     playout.write_begins(1_000 * MS)
     accepted = [1_000, 1_040, 1_080, 1_120]
 
@@ -100,7 +100,7 @@ def test_a_transport_that_returns_at_once_and_then_waits_plays_from_its_first_wr
 
 
 def test_a_transport_that_returns_when_the_chunk_has_played_plays_from_its_first_write_too() -> None:
-    playout = Playout()
+    playout = PlayoutClock()
     playout.write_begins(1_000 * MS)
     accepted = [1_040, 1_080, 1_120]
 
@@ -108,22 +108,21 @@ def test_a_transport_that_returns_when_the_chunk_has_played_plays_from_its_first
 
 
 def test_where_nobody_says_that_a_write_begins_it_began_a_chunk_before_its_end() -> None:
-    playout = Playout()
+    playout = PlayoutClock()
 
     assert [playout.written(40 * MS, at * MS) // MS for at in (1_040, 1_080, 5_040)] == [1_000, 1_040, 5_000]
 
 
 def test_a30_audio_accepted_faster_than_real_time_queues_at_the_far_end() -> None:
-    playout = Playout()
+    playout = PlayoutClock()
     playout.write_begins(1_000 * MS)
 
     assert [playout.written(40 * MS, 1_000 * MS) // MS for _ in range(4)] == [1_000, 1_040, 1_080, 1_120]
     assert playout.cursor_ns == 1_160 * MS
-    assert playout.ahead_ns == 120 * MS
 
 
 def test_a_cleared_queue_lets_the_next_chunk_play_at_once() -> None:
-    playout = Playout()
+    playout = PlayoutClock()
     playout.write_begins(0)
     for _ in range(50):
         playout.written(40 * MS, 0)
@@ -134,7 +133,7 @@ def test_a_cleared_queue_lets_the_next_chunk_play_at_once() -> None:
 
 
 def test_chunks_that_are_late_play_when_they_come() -> None:
-    playout = Playout()
+    playout = PlayoutClock()
     playout.write_begins(0)
     starts = [playout.written(40 * MS, at * MS) // MS for at in (40, 80, 160, 200)]
 

@@ -25,7 +25,7 @@ IDLE_NS = 60_000_000
 STEP_S = 0.01
 
 
-class Playout:
+class PlayoutClock:
     """Dates the written chunks of one stream by the far end's play position.
 
     A chunk begins to play when its write began, or when the chunk before has played: so audio that is accepted faster
@@ -38,8 +38,6 @@ class Playout:
         self._free_ns: int | None = None
         """Since when the writer could have begun on the next chunk."""
         self._known = False
-        self.ahead_ns = 0
-        """How far the far end's queue reached beyond the last write, at most, since the last idle moment."""
 
     @property
     def cursor_ns(self) -> int:
@@ -58,11 +56,8 @@ class Playout:
         else:  # the writer was idle, nobody said when it went on: a blocking write is what most transports do
             begun_ns = max(accepted_ns - duration_ns, free_ns or 0)
         self._free_ns, self._known = accepted_ns, False
-        if begun_ns >= self._cursor_ns:
-            self.ahead_ns = 0
         start_ns = max(begun_ns, self._cursor_ns)
         self._cursor_ns = start_ns + duration_ns
-        self.ahead_ns = max(self.ahead_ns, self._cursor_ns - accepted_ns - duration_ns)
         return start_ns
 
     def cleared(self, at_ns: int) -> None:
