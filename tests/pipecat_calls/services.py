@@ -258,7 +258,8 @@ class RealtimeModel(LLMService):  # type: ignore[type-arg]
         if isinstance(frame, InputAudioRawFrame):
             await self._listen(frame)
         elif isinstance(frame, LLMContextFrame):
-            self._start_answer()
+            if self._line < 0 and self._answer is None:  # later ones bring the context up to date, and ask nothing
+                self._start_answer()
             return
         elif isinstance(frame, InterruptionFrame) and self._answer is not None:
             await self.cancel_task(self._answer)

@@ -15,6 +15,7 @@ from earwitness.monitor.contract.events import (
     SpeechStarted,
     Transcript,
 )
+from earwitness.processors.facts import transcripts
 from pipecat.frames.frames import InterimTranscriptionFrame, UserStartedSpeakingFrame, UserStoppedSpeakingFrame
 from pipecat.processors.frame_processor import FrameDirection
 from pipecat_calls.fixtures import RunCall
@@ -118,12 +119,14 @@ def test_turn_frames_of_the_service_itself_are_its_word_on_the_callers_speech(ru
     assert call.one(SpeechEnded, party="caller").evidence == "server"
 
 
-def test_interims_that_are_pieces_lose_none_although_they_are_thinned(run_call: RunCall) -> None:
+def test_interims_that_are_pieces_lose_none_although_they_are_thinned(
+    run_call: RunCall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts, "DELTA_SERVICES", frozenset({"RealtimeModel"}))
+
     async def pieces(call: Any) -> None:
-        type(call.llm).__name__ = "OpenAIRealtimeLLMService"
         for piece in ("where ", "is ", "my ", "order"):
             await call.llm.push_frame(InterimTranscriptionFrame(piece, "", ""), FrameDirection.UPSTREAM)
-        type(call.llm).__name__ = "RealtimeModel"
 
     call = run_call(Script(replies=(Reply("Hello."),), mode="realtime", events=(At(3.0, pieces),), ends_s=8))
 

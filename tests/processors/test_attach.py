@@ -1,0 +1,223 @@
+"""Three ways of attaching, one and the same report; switched off, no trace."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from earwitness.monitor.contract.events import App, CallEnded, CallStarted, LateFact, SpeechStarted
+from earwitness.processors import Witness, attach
+from earwitness.processors import setup_file
+from earwitness.processors import witness as witness_module
+from earwitness.processors.bot_settings import BotSettings
+from earwitness.processors.observer import CallObserver
+from earwitness.processors.redaction import NoRedaction
+from earwitness.processors.setup_file import setup_file_path
+from earwitness.processors.sink import MemorySink
+from pipecat.observers.base_observer import BaseObserver
+from pipecat.processors.filters.identity_filter import IdentityFilter
+from pipecat_calls.call import place_call
+from pipecat_calls.fixtures import RunCall
+from pipecat_calls.script import At, CallTool, Reply, Say, Script, Tool
+
+pytestmark = pytest.mark.pipecat
+
+CALL = Script(
+    lines=(Say("where is my order please"), Say("no wait I meant the other one", into_s=0.8), Say("thank you goodbye")),
+    replies=(
+        Reply("Thanks for calling. How can I help you?"),
+        CallTool("lookup", {"id": 7}),
+        Reply("Your order is on its way and will arrive on Thursday."),
+        Reply("The other one is in the shop."),
+        Reply("You are welcome. Goodbye.", ends=True),
+    ),
+    tools={"lookup": Tool()},
+)
+
+
+def comparable(sink: MemorySink) -> list[dict[str, Any]]:
+    """Events without what differs from run to run: ids, wall time, measured signal quality."""
+    said = []
+    for item in sink.items:
+        event = json.loads(item.payload)
+        for name in ("call_id", "wall_ns", "process", "trace_id", "snr_db"):
+            event.pop(name, None)
+        said.append(event)
+    return said
+
+
+def by_setup_file(monkeypatch: pytest.MonkeyPatch) -> MemorySink:
+    """An unmodified bot, watched because its environment says so."""
+    sink = MemorySink()
+    monkeypatch.setattr(witness_module, "_process_writer", lambda settings: sink)
+    monkeypatch.setattr(witness_module, "default_redactor", lambda settings: NoRedaction())
+    for name, value in {
+        "PIPECAT_SETUP_FILES": setup_file_path(),
+        "EARWITNESS_AGENT": "order desk",
+        "EARWITNESS_VERSION": "1",
+        "EARWITNESS_LABELS": "route=ivr",
+    }.items():
+        monkeypatch.setenv(name, value)
+    place_call(CALL)
+    return sink
+
+
+def test_all_three_ways_report_the_same(run_call: RunCall, monkeypatch: pytest.MonkeyPatch) -> None:
+    labelled = {"labels": {"route": "ivr"}}
+    attached = comparable(run_call(CALL, way="attach", taps=True, witness=labelled).sink)
+    by_hand = comparable(run_call(CALL, way="by_hand", taps=True, witness=labelled).sink)
+    by_file = comparable(by_setup_file(monkeypatch))
+
+    assert len(attached) > 100
+    assert by_file == attached
+    # taps in the pipeline are one hop behind the transport; on the virtual clock that takes no time
+    assert by_hand == attached
+
+
+def test_the_setup_file_is_a_file_that_defines_both_names() -> None:
+    assert Path(setup_file_path()).is_file()
+    assert asyncio.iscoroutinefunction(setup_file.setup_pipeline_worker)
+    assert asyncio.iscoroutinefunction(setup_file.setup_pipeline_task)
+
+
+def test_a_worker_that_is_watched_already_is_watched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = MemorySink()
+    monkeypatch.setattr(witness_module, "_process_writer", lambda settings: sink)
+    monkeypatch.setattr(witness_module, "default_redactor", lambda settings: NoRedaction())
+    monkeypatch.setenv("PIPECAT_SETUP_FILES", setup_file_path())
+    seen: list[Witness] = []
+
+    def put_on(call: Any) -> None:
+        seen.append(attach(call.worker, agent="a"))
+        seen.append(attach(call.worker, agent="b"))
+
+    place_call(Script(ends_s=3), attach=put_on)
+
+    assert seen[0] is seen[1]
+    assert [event.kind for event in sink.events].count("call_started") == 1
+
+
+def test_attached_while_the_call_goes_on_it_reports_from_there(run_call: RunCall) -> None:
+    sink = MemorySink()
+
+    def late(call: Any) -> None:
+        settings = BotSettings.from_env({}, taps=False)
+        attach(call.worker, witness=Witness("late", sink=sink, redactor=NoRedaction(), settings=settings))
+
+    place_call(Script(**{**CALL.__dict__, "events": (At(2.0, late),)}))
+
+    events = sink.events
+    assert isinstance(events[0], CallStarted)
+    assert events[0].at_ns / 1e9 == pytest.approx(2.0, abs=0.1)
+    assert events[0].mode == "cascade"
+    assert any(isinstance(event, SpeechStarted) and event.party == "caller" for event in events)
+    ended = events[-1]
+    assert isinstance(ended, CallEnded)
+    assert (ended.cause, ended.terminal) == ("agent", "end")
+
+
+def test_switched_off_nothing_is_added_and_nothing_reported() -> None:
+    sink = MemorySink()
+    kept: list[Any] = []
+
+    def put_on(call: Any) -> None:
+        before = len(call.worker._observer._observers)
+        witness = attach(
+            call.worker,
+            witness=Witness("a", sink=sink, redactor=NoRedaction(), settings=BotSettings.from_env({}, off=True)),
+        )
+        witness.outcome("contained")
+        kept.extend([witness, len(call.worker._observer._observers) - before])
+
+    place_call(Script(ends_s=2), attach=put_on)
+
+    assert kept[0].on is False
+    assert kept[1] == 0
+    assert sink.items == []
+    assert type(kept[0].observer()) is BaseObserver
+    assert isinstance(kept[0].caller_tap(), IdentityFilter)
+
+
+def test_the_kill_switch_in_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EARWITNESS_OFF", "1")
+
+    assert Witness("a", sink=MemorySink()).on is False
+
+
+def test_a_share_of_calls_is_watched_and_the_call_id_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EARWITNESS_SAMPLE", "0.5")
+    ids = [f"call-{n}" for n in range(40)]
+
+    on = [Witness("a", call_id=call_id, sink=MemorySink(), redactor=NoRedaction()).on for call_id in ids]
+
+    assert 8 < sum(on) < 32
+    assert on == [Witness("a", call_id=call_id, sink=MemorySink(), redactor=NoRedaction()).on for call_id in ids]
+
+
+def test_a_witness_that_cannot_be_made_leaves_the_bot_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_writer(settings: Any) -> Any:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(witness_module, "_process_writer", no_writer)
+
+    assert Witness("a").on is False
+
+
+def test_facts_of_the_application_are_a_source_of_their_own(run_call: RunCall) -> None:
+    def tell(call: Any) -> None:
+        witness = call.worker._earwitness
+        witness.label(intent="refund")
+        witness.app("csat", 4)
+
+    call = run_call(Script(ends_s=5, events=(At(2.0, tell),)))
+
+    assert [(event.name, event.value) for event in call.of(App)] == [("intent", "refund"), ("csat", 4.0)]
+    assert {event.source for event in call.of(App)} == {"app"}
+    assert call.one(CallEnded).counts["app"] == 2
+
+
+def test_what_the_application_knows_before_the_call_begins_comes_behind_its_beginning(run_call: RunCall) -> None:
+    witness = Witness(
+        "a", sink=(sink := MemorySink()), redactor=NoRedaction(), settings=BotSettings.from_env({}, taps=False)
+    )
+    witness.label(campaign="spring")
+    place_call(Script(ends_s=3), attach=lambda call: attach(call.worker, witness=witness) and None)
+
+    assert [event.kind for event in sink.events[:2]] == ["call_started", "app"]
+    assert sink.events[1].at_ns >= sink.events[0].at_ns
+
+
+def test_what_it_learns_after_the_end_is_a_late_fact(run_call: RunCall) -> None:
+    call = run_call(Script(ends_s=3))
+    call.witness.outcome("contained")
+
+    late = call.sink.events[-1]
+    assert isinstance(late, LateFact)
+    assert (late.source, late.name, late.value) == ("app", "outcome", "contained")
+
+
+def test_a_callers_number_leaves_as_a_keyed_hash_only(run_call: RunCall) -> None:
+    class Hashes(NoRedaction):
+        def hash_of(self, value: str) -> str:
+            return f"hash of {len(value)} signs"
+
+    call = run_call(Script(ends_s=2), witness={"caller": "+15551234", "redactor": Hashes()})
+
+    assert call.one(CallStarted).caller_hash == "hash of 9 signs"
+    assert all(b"5551234" not in item.payload for item in call.sink.items)
+
+
+def test_nothing_of_a_call_is_kept_when_it_is_over(run_call: RunCall) -> None:
+    call = run_call(CALL, way="attach", taps=True)
+
+    observer = call.witness.observer()
+    assert isinstance(observer, CallObserver)
+    assert observer._runs.live == {}
+    assert observer._runs.of_context == {}
+    assert observer._held == []
+    assert observer._hooks._on == []
+    assert Counter(event.kind for event in call.events)["call_ended"] == 1
