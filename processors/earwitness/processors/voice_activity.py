@@ -17,8 +17,9 @@ from earwitness.monitor.contract import events
 GAP_NS = 1_000_000_000
 """Audio that stays away for this long is a gap (docs/events.md)."""
 MOST_PARTICIPANTS = 8
+
 LAST_CHUNKS_NS = 100_000_000
-"""What a far end plays on when the line is closed."""
+"""What a far end plays on after the pipeline's end: on the recording, though the call's last event is told before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,7 @@ class AgentEar:
 
     @property
     def restless(self) -> bool:
-        return self._detector.audible_until_ns is not None
+        return self._detector.waiting
 
     def hear(self, items: Sequence[Chunk | Mark]) -> list[Fact]:
         facts: list[Fact] = []
@@ -204,10 +205,11 @@ class AgentEar:
         return _told(edges)
 
     def idle(self, now_ns: int) -> list[Fact]:
-        return _told(self._detector.advance(now_ns, now_ns))
+        return _told(self._detector.advance(now_ns))
 
     def stop(self, now_ns: int) -> list[Fact]:
-        self._cut(now_ns + LAST_CHUNKS_NS)
+        if self._track is not None:
+            self._track.cut(now_ns + LAST_CHUNKS_NS)
         return _told(self._detector.stop(now_ns))
 
     def _cut(self, at_ns: int) -> None:

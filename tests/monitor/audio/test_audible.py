@@ -30,7 +30,7 @@ def heard(audio: bytes, start_ms: int = 0, chunk_ms: int = 40) -> list[Edge]:
     for at in range(0, len(audio), size):
         moment = start_ms * MS + at * 1_000_000_000 // (2 * RATE)
         edges += detector.feed(audio[at : at + size], RATE, 1, moment, moment)
-    return edges + detector.advance(10**15, 10**15)
+    return edges + detector.advance(10**15)
 
 
 def spans_ms(edges: list[Edge]) -> list[tuple[float, float]]:
@@ -73,7 +73,7 @@ def test_stereo_and_odd_bytes_are_taken() -> None:
     detector = AudibleDetector()
     both = np.repeat(np.frombuffer(tone(100), np.int16), 2).tobytes()
 
-    edges = detector.feed(both + b"\x01", RATE, 2, 0, 0) + detector.advance(10**12, 10**12)
+    edges = detector.feed(both + b"\x01", RATE, 2, 0, 0) + detector.advance(10**12)
 
     assert spans_ms(edges) == [(0, 100)]
 
@@ -88,7 +88,28 @@ def test_a_cut_ends_speech_that_was_queued() -> None:
     edges = detector.feed(tone(3_000), RATE, 1, 0, 0)
     detector.cut(1_200 * MS)
 
-    assert spans_ms(edges + detector.advance(10**12, 10**12)) == [(0, 1_200)]
+    assert spans_ms(edges + detector.advance(10**12)) == [(0, 1_200)]
+
+
+def test_what_is_queued_is_told_when_it_plays_and_never_if_it_is_cut_before() -> None:
+    detector = AudibleDetector()
+
+    assert detector.feed(tone(1_000) + quiet(500) + tone(1_000), RATE, 1, 5_000 * MS, 1_000 * MS) == []
+    assert [edge.kind for edge in detector.advance(5_100 * MS)] == ["onset"]
+    assert [edge.edge_ns // MS for edge in detector.advance(6_300 * MS)] == [6_000]
+    detector.cut(6_400 * MS)
+
+    assert detector.advance(10**12) == []
+    assert not detector.waiting
+
+
+def test_the_end_of_the_call_ends_what_sounds() -> None:
+    detector = AudibleDetector()
+    detector.feed(tone(3_000), RATE, 1, 0, 0)
+
+    (off,) = detector.stop(700 * MS)
+
+    assert (off.kind, off.edge_ns, off.noticed_ns) == ("end", 700 * MS, 700 * MS)
 
 
 def test_a_transport_that_returns_at_once_and_then_waits_plays_from_its_first_write() -> None:

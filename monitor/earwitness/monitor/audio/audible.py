@@ -6,8 +6,9 @@ is when it plays: a transport takes a chunk early, at its time or late, and the 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -74,52 +75,60 @@ class _Segment:
 
 
 class AudibleDetector:
-    """Segments of sound on dated chunks of 16-bit audio. Raises ``UnsupportedAudio`` where it cannot judge."""
+    """Segments of sound on dated chunks of 16-bit audio. Raises ``UnsupportedAudio`` where it cannot judge.
+
+    Audio may be fed long before it plays: an edge is told when its moment has come, and what was cut before never is.
+    """
 
     def __init__(self) -> None:
-        self._open: _Segment | None = None
+        self._segments: deque[_Segment] = deque()
 
     @property
-    def audible_until_ns(self) -> int | None:
-        """End of the last sound of the open segment; None between segments."""
-        return self._open.end_ns if self._open is not None else None
+    def waiting(self) -> bool:
+        """Whether an edge will follow although nothing more is fed."""
+        return bool(self._segments)
 
     def feed(self, pcm: bytes | Samples, rate_hz: int, channels: int, start_ns: int, noticed_ns: int) -> list[Edge]:
-        """Edges that become known with a chunk that begins to play at ``start_ns``."""
-        edges = self.advance(start_ns, noticed_ns)
+        """Edges up to ``noticed_ns``, with a chunk that begins to play at ``start_ns``."""
         for at_ns, until_ns in _sounds(pcm, rate_hz, channels, start_ns):
-            if self._open is not None and at_ns - self._open.end_ns >= HANGOVER_NS:
-                edges += self._close(noticed_ns)
-            if self._open is None:
-                self._open = _Segment(at_ns, until_ns, until_ns - at_ns)
+            last = self._segments[-1] if self._segments else None
+            if last is None or at_ns - last.end_ns >= HANGOVER_NS:
+                self._segments.append(_Segment(at_ns, until_ns, until_ns - at_ns))
             else:
-                self._open.end_ns = until_ns
-                self._open.sound_ns += until_ns - at_ns
-            if not self._open.told and self._open.sound_ns >= CLICK_NS:
-                self._open.told = True
-                edges.append(Edge("onset", self._open.start_ns, noticed_ns))
-        return edges
+                last.end_ns = max(last.end_ns, until_ns)
+                last.sound_ns += until_ns - at_ns
+        return self.advance(noticed_ns)
 
-    def advance(self, to_ns: int, noticed_ns: int) -> list[Edge]:
-        """No sound plays before ``to_ns`` beyond what was fed."""
-        if self._open is None or to_ns - self._open.end_ns < HANGOVER_NS:
-            return []
-        return self._close(noticed_ns)
+    def advance(self, to_ns: int) -> list[Edge]:
+        """Edges up to now: nothing but what was fed has played."""
+        edges: list[Edge] = []
+        while self._segments:
+            segment = self._segments[0]
+            if not segment.told and segment.sound_ns >= CLICK_NS and segment.start_ns <= to_ns:
+                segment.told = True
+                edges.append(Edge("onset", segment.start_ns, to_ns))
+            if to_ns - segment.end_ns < HANGOVER_NS:
+                break
+            self._segments.popleft()
+            if segment.told:
+                edges.append(Edge("end", segment.end_ns, to_ns, None, segment.sound_ns))
+        return edges
 
     def cut(self, at_ns: int) -> None:
         """What would have played after ``at_ns`` was thrown away."""
-        if self._open is not None and self._open.end_ns > at_ns:
-            self._open.end_ns = max(at_ns, self._open.start_ns)
+        while self._segments and self._segments[-1].start_ns >= at_ns and not self._segments[-1].told:
+            self._segments.pop()
+        if self._segments:
+            last = self._segments[-1]
+            last.end_ns = max(min(last.end_ns, at_ns), last.start_ns)
+            last.sound_ns = min(last.sound_ns, last.end_ns - last.start_ns)
 
     def stop(self, noticed_ns: int) -> list[Edge]:
-        """The call is over."""
-        return self._close(noticed_ns)
-
-    def _close(self, noticed_ns: int) -> list[Edge]:
-        segment, self._open = self._open, None
-        if segment is None or not segment.told:
-            return []
-        return [Edge("end", segment.end_ns, noticed_ns, None, segment.sound_ns)]
+        """The call is over, and with it all sound."""
+        self.cut(noticed_ns)
+        edges = self.advance(noticed_ns + HANGOVER_NS)
+        self._segments.clear()
+        return [replace(edge, noticed_ns=noticed_ns) for edge in edges]
 
 
 def _sounds(pcm: bytes | Samples, rate_hz: int, channels: int, start_ns: int) -> Iterator[tuple[int, int]]:
