@@ -19,7 +19,7 @@ GAP_NS = 1_000_000_000
 MOST_PARTICIPANTS = 8
 
 LAST_CHUNKS_NS = 100_000_000
-"""What a far end plays on after the pipeline's end: on the recording, though the call's last event is told before it."""
+"""What a far end plays on after the end of the pipeline: on the recording, though the call has been told by then."""
 
 
 @dataclass(frozen=True, slots=True)
