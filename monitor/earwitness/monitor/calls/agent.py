@@ -60,7 +60,8 @@ class Heard:
     """What the agent made audible, response by response in the order of first sound."""
 
     voices: list[Voice]
-    phantoms: int
+    phantoms: list[int]
+    """Where the pipeline claimed speech and nothing was audible."""
 
 
 def agent_voices(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool) -> Heard:
@@ -71,7 +72,7 @@ def agent_voices(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool) -
         paired = pair(edges, _kind(evidence), facts, gaps, horizon_ns=horizon_ns, over=over)
         kinds[evidence] = [s for s in paired if s.on_ns is not None]
     audio, server, decision = (kinds.get(k, []) for k in ("audio", "server", "decision"))
-    has_play = any(run.plays for run in facts.runs.values())
+    better = facts.had & {"agent:playout", "agent:audio"}
     voices: list[Voice] = []
     left = list(audio)
     for run in facts.runs.values():
@@ -83,15 +84,15 @@ def agent_voices(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool) -
             sounds += _split(play, inside, decision, following, bounds, horizon_ns=horizon_ns, over=over)
         if sounds:
             voices.append(Voice(run, sounds))
-    if not audio and not has_play:
+    if not better:
         left = list(server) or list(decision)
     _place(left, voices, facts, bounds)
     for voice in voices:
         voice.sounds = _joined(voice.sounds, bounds.agent_merge_ns)
     voices.sort(key=lambda v: (v.on_ns, v.run.id if v.run else ""))
     best = [(x.on_ns, x.end_ns(horizon_ns)) for v in voices for x in v.sounds]
-    phantoms = sum(1 for s in decision if s.off_ns is not None and not _heard(s, best, bounds.match_ns))
-    return Heard(voices, phantoms if audio or has_play or server else 0)
+    phantoms = [s.start_ns for s in decision if s.off_ns is not None and not _heard(s, best, bounds.match_ns)]
+    return Heard(voices, phantoms if better or "agent:server" in facts.had else [])
 
 
 def _kind(name: str) -> Evidence:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from earwitness.monitor.calls.outcome import takes_leave
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.transcripts import interim_only, text_of
 from earwitness.monitor.calls.turns import Talk, TurnDraft
@@ -40,13 +41,14 @@ def is_interim_only(turn: TurnDraft) -> bool:
     return interim_only([s for u in turn.utterances for s in u.segments])
 
 
-def standing(scene: Scene, talk: Talk, n: int, cause: EndCause | None) -> Standing:
-    """Class and fate of the ``n``-th turn; ``cause``: how the call ended, None while it goes on."""
+def standing(scene: Scene, talk: Talk, n: int, cause: EndCause | None, *, took_leave: bool) -> Standing:
+    """Class and fate of the ``n``-th turn; ``cause``: how the call ended, None while it goes on; ``took_leave``: the
+    agent said farewell before what the scene shows."""
     turn = talk.turns[n]
     is_last = n + 1 == len(talk.turns)
     until = scene.horizon_ns if is_last else talk.turns[n + 1].start_ns
     in_vain = turn.answer is None and (scene.over or not is_last)
-    turn_class = _class(scene, turn, until, cause if is_last else None)
+    turn_class = _class(scene, turn, until, cause if is_last else None, took_leave=took_leave)
     u_off = turn.end_ns(scene.horizon_ns)
     waited = max(until - u_off, 0) if turn.answer is None else None
     overdue = waited is not None and waited >= scene.bounds.overdue_ns and turn_class == "eligible"
@@ -61,7 +63,7 @@ def standing(scene: Scene, talk: Talk, n: int, cause: EndCause | None) -> Standi
     )
 
 
-def _class(scene: Scene, turn: TurnDraft, until_ns: int, cause: EndCause | None) -> TurnClass:
+def _class(scene: Scene, turn: TurnDraft, until_ns: int, cause: EndCause | None, *, took_leave: bool) -> TurnClass:
     bounds, end = scene.bounds, turn.end_ns(scene.horizon_ns)
     if not scene.agent_edges:
         return "unobservable"
@@ -80,21 +82,19 @@ def _class(scene: Scene, turn: TurnDraft, until_ns: int, cause: EndCause | None)
     since = scene.horizon_ns - end
     if cause == "caller" and since <= bounds.closing_ns:
         return "closing"
-    if cause == "agent" and _took_leave(scene, turn):
+    if cause == "agent" and _took_leave(scene, turn, took_leave):
         return "closing"
     if cause in ("transport", "unknown", "error") and since <= bounds.lost_ns:
         return "lost"
     return "eligible"
 
 
-def _took_leave(scene: Scene, turn: TurnDraft) -> bool:
+def _took_leave(scene: Scene, turn: TurnDraft, took_leave: bool) -> bool:
     """The agent's farewell was audible, and the caller's words are a closing or a backchannel."""
     words = words_in(turn)
     if not scene.lexicon.is_closing(words) and not scene.lexicon.is_backchannel(words):
         return False
-    return any(
-        v.run is not None and scene.lexicon.is_closing(scene.said_by(v.run, 0, scene.horizon_ns)) for v in scene.voices
-    )
+    return took_leave or any(takes_leave(scene, v) for v in scene.voices)
 
 
 def _reason(scene: Scene, talk: Talk, turn: TurnDraft, turn_class: TurnClass, until_ns: int) -> Reason | None:

@@ -6,6 +6,7 @@ another process is moved by the offset which that process announced.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,6 +60,9 @@ class Run:
     intended: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     spoken: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     unspoken: list[str] = field(default_factory=list[str])
+    first_ns: int = 0
+    """First and last event that spoke of it."""
+    last_ns: int = 0
 
     @property
     def asked_ns(self) -> int | None:
@@ -82,6 +86,8 @@ class ToolLife:
     status: str = "running"
     ended_ns: int | None = None
     measured_ns: int | None = None
+    last_ns: int = 0
+    """Last event that spoke of it."""
     arguments: str | None = None
     result: str | None = None
     error: str | None = None
@@ -159,6 +165,10 @@ class Facts:
     judged: dict[str, str] = field(default_factory=dict[str, str])
     """A judge's word by ``criterion:subject``."""
     counts: dict[str, int] = field(default_factory=dict[str, int])
+    had: set[str] = field(default_factory=set[str])
+    """Kinds of evidence that the call has had so far: ``caller:vad``, ``agent:playout``, ``said``."""
+    transfer_tools: dict[str, str] = field(default_factory=dict[str, str])
+    """Status of each tool call that hands over, by id."""
     dropped: dict[str, list[tuple[int, int]]] = field(default_factory=dict[str, list[tuple[int, int]]])
     ended: Any = None
     ended_ns: int | None = None
@@ -168,17 +178,18 @@ class Facts:
         if by:
             self.counts[name] = self.counts.get(name, 0) + by
 
-    def run(self, response_id: str) -> Run:
-        """The response of that id."""
+    def run(self, response_id: str, at_ns: int) -> Run:
+        """The response of that id, of which an event speaks now."""
         run = self.runs.get(response_id)
         if run is None:
-            run = self.runs[response_id] = Run(response_id)
+            run = self.runs[response_id] = Run(response_id, first_ns=at_ns)
+        run.last_ns = at_ns
         return run
 
 
-def gather(entries: Iterable[Entry]) -> Facts:
-    """Sort a call's events, given in the order of folding, by what they speak of."""
-    facts = Facts()
+def gather(entries: Iterable[Entry], facts: Facts | None = None) -> Facts:
+    """Sort a call's events, given in the order of folding, by what they speak of; ``facts``: what was known before."""
+    facts = Facts() if facts is None else facts
     for entry in entries:
         reader = _READERS.get(entry[3].kind)
         if reader is not None:
@@ -205,11 +216,14 @@ def _edge(f: Facts, entry: Entry, *, start: bool) -> None:
     at, _, _, e = entry
     edge = Edge(at, max(e.edge_ns + at - e.at_ns, 0), start, not start and e.inferred, e.snr_db)
     if e.party == "agent":
+        f.had.add(f"agent:{e.evidence}")
         f.agent_edges.setdefault(e.evidence, []).append(edge)
         return
     if e.party == "other":
         f.other_participants.add(e.participant or "other")
     participant = e.participant or ("other" if e.party == "other" else None)
+    if not is_other(f, participant):
+        f.had.add(f"caller:{e.evidence}")
     f.caller_edges.setdefault((e.evidence, participant), []).append(edge)
 
 
@@ -234,9 +248,10 @@ def _playout(f: Facts, entry: Entry) -> None:
     at, source, seq, e = entry
     edge = e.edge_ns + at - e.at_ns
     if e.response_id is not None:
-        run = f.run(e.response_id)
+        run = f.run(e.response_id, at)
     else:
-        run = _nameless_run(f, f"{source}:{seq}", first=e.phase == "first")
+        run = _nameless_run(f, f"{source}:{seq}", at, first=e.phase == "first")
+    f.had.add("agent:playout")
     open_play = run.plays[-1] if run.plays and run.plays[-1].last_ns is None else None
     if e.phase == "first":
         if open_play is None:
@@ -261,15 +276,14 @@ def _playout(f: Facts, entry: Entry) -> None:
         open_play.uncertain_until_ns = max(open_play.first_ns + e.written_ns, open_play.last_ns)
 
 
-def _nameless_run(f: Facts, name: str, *, first: bool) -> Run:
+def _nameless_run(f: Facts, name: str, at_ns: int, *, first: bool) -> Run:
     """Playout of which nobody says the response: the last such one, or a new one at a first sample."""
     if not first:
         for run in reversed(f.runs.values()):
             if run.id.startswith("?") and run.plays:
+                run.last_ns = at_ns
                 return run
-    run = Run("?" + name)
-    f.runs[run.id] = run
-    return run
+    return f.run("?" + name, at_ns)
 
 
 def _turn_ended(f: Facts, entry: Entry) -> None:
@@ -294,8 +308,9 @@ def _transcript(f: Facts, entry: Entry) -> None:
     at, source, seq, e = entry
     if e.party == "agent":
         return
-    if e.party == "other" or _is_other(f, e.participant):
+    if e.party == "other" or is_other(f, e.participant):
         return
+    f.had.add("said")
     shift = at - e.at_ns
     start = None if e.utterance_start_ns is None else e.utterance_start_ns + shift
     end = None if e.utterance_end_ns is None else e.utterance_end_ns + shift
@@ -310,7 +325,8 @@ def _transcript(f: Facts, entry: Entry) -> None:
     )
 
 
-def _is_other(f: Facts, participant: str | None) -> bool:
+def is_other(f: Facts, participant: str | None) -> bool:
+    """Whether a participant on the caller's side is somebody else than the caller (A33)."""
     if participant is None:
         return False
     if participant in f.other_participants:
@@ -320,9 +336,10 @@ def _is_other(f: Facts, participant: str | None) -> bool:
 
 def _agent_text(f: Facts, entry: Entry) -> None:
     at, _, _, e = entry
-    run = f.run(e.response_id) if e.response_id is not None else _speaking_run(f)
+    run = f.run(e.response_id, at) if e.response_id is not None else _speaking_run(f)
     if run is None:
         return
+    run.last_ns = at
     if e.intended:
         run.intended.append((at, e.intended))
     if e.spoken:
@@ -338,7 +355,7 @@ def _speaking_run(f: Facts) -> Run | None:
 
 def _response(f: Facts, entry: Entry) -> None:
     at, _, _, e = entry
-    run = f.run(e.response_id)
+    run = f.run(e.response_id, at)
     if e.phase not in run.at:
         run.at[e.phase] = at
     if e.why is not None and run.why == "unknown":
@@ -352,15 +369,25 @@ def _tool(f: Facts, entry: Entry) -> None:
     tool = f.tools.get(e.tool_call_id)
     if tool is None:
         tool = f.tools[e.tool_call_id] = ToolLife(e.tool_call_id, e.name, at, e.response_id, e.blocking)
+    tool.last_ns = at
     tool.run = tool.run or e.response_id
     tool.arguments = tool.arguments or e.arguments
     tool.blocking = tool.blocking and e.blocking
     if tool.status != "running":
         return
-    status = {"result": "ok", "error": "error", "cancelled": "cancelled", "timed_out": "timed_out"}.get(e.phase)
+    status = _TOOL_ENDS.get(e.phase)
     if status is not None:
         tool.status, tool.ended_ns = status, at
         tool.measured_ns, tool.result, tool.error = e.duration_ns, e.result, e.error
+    if _TRANSFER_TOOL.search(tool.name):
+        f.transfer_tools[tool.id] = tool.status
+
+
+_TOOL_ENDS = {"result": "ok", "error": "error", "cancelled": "cancelled", "timed_out": "timed_out"}
+_TRANSFER_TOOL = re.compile(
+    r"transfer|hand_?off|hand_?over|escalat|(?:human|live)_?agent|(?:connect|forward)_?(?:call|to)", re.IGNORECASE
+)
+"""Names of tools that hand a call over to a human."""
 
 
 def _mute(f: Facts, entry: Entry) -> None:

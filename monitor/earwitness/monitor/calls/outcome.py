@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from earwitness.monitor.calls.agent import Voice
 from earwitness.monitor.calls.scene import Scene
-from earwitness.monitor.calls.silence import Stretch
 from earwitness.monitor.contract.records import EndCause, Outcome
 
 OUT_OF_SCOPE: Final = frozenset({"voicemail", "wrong_number", "silent", "unknown"})
@@ -17,10 +15,6 @@ SAID_BY_APPLICATION: Final[dict[str, Outcome]] = {
     "escalation_failed": "escalation_failed", "escalation_abandoned": "escalation_abandoned", "callback": "callback",
     "failed": "failed", "declined": "declined",
 }  # fmt: skip
-_TRANSFER_TOOL: Final = re.compile(
-    r"transfer|hand_?off|hand_?over|escalat|(?:human|live)_?agent|(?:connect|forward)_?(?:call|to)|warm_?transfer",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +37,10 @@ class Unfinished:
     speaking: bool
     """The caller was speaking in a turn."""
     caller_spoke: bool
+    promised_transfer: bool
+    """Audible words of the agent promised a hand-over."""
+    critical_end_ns: int | None
+    """When the last critical dead air ended; the call's end where it goes on."""
 
 
 def end_cause(scene: Scene, ended_ns: int) -> EndCause:
@@ -60,12 +58,10 @@ def end_cause(scene: Scene, ended_ns: int) -> EndCause:
     return cause
 
 
-def ending(
-    scene: Scene, cause: EndCause, open_things: Unfinished, stretches: Sequence[Stretch], *, observable: bool
-) -> Ending:
+def ending(scene: Scene, cause: EndCause, open_things: Unfinished, *, observable: bool) -> Ending:
     """The outcome of an ended call by the first rule that holds."""
     said = SAID_BY_APPLICATION.get(scene.facts.app.get("outcome", ""))
-    outcome, why = _first(scene, cause, open_things, stretches, said, observable=observable)
+    outcome, why = _first(scene, cause, open_things, said, observable=observable)
     in_scope = outcome not in OUT_OF_SCOPE
     return Ending(cause, outcome, in_scope, outcome == "contained" if in_scope else None, why)
 
@@ -74,7 +70,6 @@ def _first(
     scene: Scene,
     cause: EndCause,
     open_things: Unfinished,
-    stretches: Sequence[Stretch],
     said: Outcome | None,
     *,
     observable: bool,
@@ -86,7 +81,7 @@ def _first(
         return "voicemail", "a detector says so"
     if observable and scene.caller_edges and not open_things.caller_spoke and not facts.dtmf:
         return "silent", "the caller never spoke"
-    moved = _handed_over(scene, cause, said)
+    moved = _handed_over(scene, cause, said, promised=open_things.promised_transfer)
     if moved is not None:
         return moved
     if cause in ("transport", "unknown"):
@@ -101,24 +96,21 @@ def _first(
         )
     if cause == "caller" and open_things.awaits:
         return "abandoned", "the caller left while a turn awaited an answer"
-    critical = [s for s in stretches if s.owed_by_agent_ns >= scene.bounds.critical_dead_air_ns]
-    if cause == "caller" and any(
-        scene.horizon_ns - (s.end_ns if s.end_ns is not None else scene.horizon_ns) <= scene.bounds.abandoned_after_ns
-        for s in critical
-    ):
+    critical = open_things.critical_end_ns
+    if cause == "caller" and critical is not None and scene.horizon_ns - critical <= scene.bounds.abandoned_after_ns:
         return "abandoned", "the caller left after critical dead air"
     if said == "declined" or facts.judged.get("declined:") == "pass":
         return "declined", "the application says so" if said == "declined" else "the judge says so"
     return "contained", "nothing speaks against it"
 
 
-def _handed_over(scene: Scene, cause: EndCause, said: Outcome | None) -> tuple[Outcome, str] | None:
+def _handed_over(scene: Scene, cause: EndCause, said: Outcome | None, *, promised: bool) -> tuple[Outcome, str] | None:
     """Whatever became of a hand-over to a human (F05)."""
     facts = scene.facts
     phases = [phase for _, phase in facts.transfers]
     if "completed" in phases or facts.human_agent_joined or said == "escalated":
         return "escalated", "hand-over completed"
-    tools = [t for t in facts.tools.values() if _TRANSFER_TOOL.search(t.name)]
+    tools = list(facts.transfer_tools.values())
     asked = [p for p in phases if p != "callback"]
     if said in ("escalation_failed", "escalation_abandoned"):
         return said, "the application says so"
@@ -127,21 +119,29 @@ def _handed_over(scene: Scene, cause: EndCause, said: Outcome | None) -> tuple[O
             return "escalation_abandoned", "the caller left before the hand-over was made"
         return "escalation_failed", "hand-over failed" if asked[-1] == "failed" else "hand-over asked for and not made"
     if tools and "callback" not in phases:
-        status = tools[-1].status
+        status = tools[-1]
+        if status == "ok":
+            return "escalated", "the transfer tool succeeded"
         if status in ("error", "timed_out"):
             return "escalation_failed", "the transfer tool failed"
-        if status in ("running", "cancelled") and cause == "caller":
+        if status == "running" and cause == "caller":
             return "escalation_abandoned", "the caller left before the hand-over was made"
+        if status == "running":
+            return "escalation_failed", "hand-over asked for and not seen made"
     if "callback" in phases or said == "callback":
         return "callback", "a later human contact was arranged"
-    if not tools and _promised(scene):
+    if not tools and promised:
         return "transfer_promised", "the agent promised a hand-over and nothing was tried"
     return None
 
 
-def _promised(scene: Scene) -> bool:
-    """Whether audible words of the agent promise a hand-over."""
-    return any(
-        voice.run is not None and scene.lexicon.promises_transfer(scene.said_by(voice.run, 0, scene.horizon_ns))
-        for voice in scene.voices
-    )
+def promises_transfer(scene: Scene, voice: Voice) -> bool:
+    """Whether audible words of a response promise a hand-over."""
+    run = voice.run
+    return run is not None and scene.lexicon.promises_transfer(scene.said_by(run, 0, scene.horizon_ns))
+
+
+def takes_leave(scene: Scene, voice: Voice) -> bool:
+    """Whether audible words of a response are a farewell."""
+    run = voice.run
+    return run is not None and scene.lexicon.is_closing(scene.said_by(run, 0, scene.horizon_ns))

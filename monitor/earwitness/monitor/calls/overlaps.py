@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from earwitness.monitor.calls.agent import Sound, Voice
+from earwitness.monitor.calls.bounds import S
+from earwitness.monitor.calls.evidence import Facts
 from earwitness.monitor.calls.intervals import clip, intersect, total
 from earwitness.monitor.calls.scene import Scene, Utterance
 from earwitness.monitor.contract.records import Cell, DecidedBy, Terminal, WantClass, Wanted
@@ -44,7 +46,8 @@ class OverlapDraft:
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """What the agent did. ``gave_way`` None: too early to say."""
+    """What the agent did. ``observed``, ``caused`` None: too early to say. ``cut``: an interruption or a truncated
+    playback ended it, in time or not. ``settled``: it is known how long it stayed silent."""
 
     observed: bool | None
     caused: bool | None
@@ -52,6 +55,8 @@ class Yield:
     silent_for_ns: int | None
     resumed_after_ns: int | None
     terminal: Terminal | None
+    cut: bool | None = None
+    settled: bool = False
 
 
 def is_echo(scene: Scene, utterance: Utterance) -> bool:
@@ -71,7 +76,7 @@ def judge(scene: Scene, draft: OverlapDraft) -> None:
     """Say whether the caller wanted the floor: the first rule that says something (definitions, the list of 8)."""
     utterance = draft.utterances[0]
     draft.words = tuple(w for u in draft.utterances for w in u.words)
-    label = _label(scene, draft)
+    label = labelled(scene.facts, draft.id, draft.u_on_ns)
     if label is not None:
         draft.wanted, draft.decided_by = label
         draft.want_class = _class_of(scene, draft) if draft.wanted == "no" else None
@@ -121,7 +126,9 @@ def yields(scene: Scene, draft: OverlapDraft) -> Yield:
     following = [on for on, s, v in scene.sounds() if on >= stop and not (v is voice and s is draft.sound)]
     again = next((s.on_ns for s in voice.sounds if s.on_ns > stop), None)
     if again is None and voice.run is not None:
-        again = next((v.on_ns for v in scene.voices if _resumes(v, voice) and v.on_ns > stop), None)
+        # Only what the agent says next can go on with what was cut; after another response it is a new beginning.
+        later = next((v for v in scene.voices if v.on_ns >= stop and v is not voice), None)
+        again = later.on_ns if later is not None and _resumes(later, voice) else None
     terminal = _terminal(scene, draft, stop, caused=caused, again=again)
     silent = (min(following) if following else scene.horizon_ns) - stop
     if draft.uncertain:
@@ -133,6 +140,8 @@ def yields(scene: Scene, draft: OverlapDraft) -> Yield:
         silent if settled else None,
         None if again is None else again - stop,
         terminal,
+        caused,
+        settled=bool(following),
     )
 
 
@@ -163,32 +172,39 @@ def missed_because(scene: Scene, draft: OverlapDraft) -> str | None:
     return "min_words" if thrown_away and least is not None else None
 
 
-def _label(scene: Scene, draft: OverlapDraft) -> tuple[Wanted, DecidedBy] | None:
-    facts = scene.facts
-    human = _yes_no(facts.labels.get(draft.id))
+def labelled(facts: Facts, overlap_id: str, u_on_ns: int) -> tuple[Wanted, DecidedBy] | None:
+    """What a person, an expectation or the judge says of an overlap, in this order."""
+    human = _yes_no(facts.labels.get(overlap_id))
     if human is not None:
         return human, "human"
-    expected = _expected(scene, draft)
+    expected = _expected(facts, u_on_ns)
     if expected is not None:
         return expected, "expectation"
-    verdict = facts.judged.get(f"wanted:{draft.id}")
+    verdict = facts.judged.get(f"wanted:{overlap_id}")
     if verdict in ("pass", "fail"):
         return "yes" if verdict == "pass" else "no", "judge"
     return None
 
 
-def _expected(scene: Scene, draft: OverlapDraft) -> Wanted | None:
+def _expected(facts: Facts, u_on_ns: int) -> Wanted | None:
     """What a file that came with a recording says: ``overlap@7.0`` for the overlap there, ``overlap@*`` for all."""
     everywhere: Wanted | None = None
-    for subject, label in scene.facts.labels.items():
+    for subject, label in facts.labels.items():
         if not subject.startswith("overlap@"):
             continue
         place = subject.removeprefix("overlap@")
         if place == "*":
             everywhere = _yes_no(label)
-        elif abs(float(place) * 1e9 - draft.u_on_ns) <= 5e8:
+        elif _is_near(place, u_on_ns):
             return _yes_no(label)
     return everywhere
+
+
+def _is_near(place: str, u_on_ns: int) -> bool:
+    try:
+        return abs(float(place) * S - u_on_ns) <= S // 2
+    except ValueError:
+        return False
 
 
 def _yes_no(label: str | None) -> Wanted | None:

@@ -72,7 +72,7 @@ class Scene:
     segments: list[Segment]
     utterances: list[Utterance]
     voices: list[Voice]
-    phantoms: int
+    phantoms: list[int]
     loose_words: list[Said]
     lexicon: Lexicon
     recogniser: bool
@@ -120,9 +120,8 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
     segments = caller_segments(facts, bounds, horizon_ns=as_of_ns, over=over)
     heard = agent_voices(facts, bounds, horizon_ns=as_of_ns, over=over)
     declared = facts.started.caller_edges if facts.started is not None else ()
-    caller_edges = bool(segments) or any(e in ("audio", "vad", "server") for e in declared)
-    if not caller_edges:
-        caller_edges = any(p is None or p not in facts.other_participants for _, p in facts.caller_edges)
+    caller_edges = any(e in ("audio", "vad", "server") for e in declared)
+    caller_edges = caller_edges or any(kind.startswith("caller:") for kind in facts.had)
     loose = assign(facts.said, segments, bounds, horizon_ns=as_of_ns)
     utterances = _utterances(segments, bounds)
     if not caller_edges:
@@ -134,12 +133,13 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
         loose = []
     agent_declared = facts.started.agent_edges if facts.started is not None else ()
     started = facts.started
-    recogniser = any(s for s in facts.said) or bool(started is not None and started.recogniser)
+    recogniser = "said" in facts.had or bool(started is not None and started.recogniser)
     sounds = sorted(((s.on_ns, s, v) for v in heard.voices for s in v.sounds), key=lambda t: t[0])
     return Scene(
         facts, bounds, as_of_ns, over, segments, utterances, heard.voices, heard.phantoms, loose,
         lexicon(started.language if started is not None else None), recogniser, caller_edges,
-        bool(heard.voices) or bool(agent_declared), mute_spans(facts, as_of_ns), sounds,
+        bool(agent_declared) or any(kind.startswith("agent:") for kind in facts.had), mute_spans(facts, as_of_ns),
+        sounds,
     )  # fmt: skip
 
 

@@ -53,18 +53,20 @@ def broke_off(scene: Scene, voice: Voice) -> bool:
     return meant > said
 
 
-def dead_air(scene: Scene, talk: Talk) -> list[Stretch]:
-    """All stretches of dead air of a call of which both sides are observed."""
+def dead_air(scene: Scene, talk: Talk, *, since_ns: int | None = None) -> list[Stretch]:
+    """All stretches of dead air of a call of which both sides are observed, from ``since_ns`` on."""
     if not scene.caller_edges or not scene.agent_edges:
         return []
     audible = union([*scene.caller_spans(), *scene.caller_spans(other=True), *scene.agent_spans()])
-    began = scene.facts.connected_ns
+    began = scene.facts.connected_ns if since_ns is None else since_ns
     if began is None:
         if not audible:
             return []
         began = audible[0][0]
     quiet = [s for s in subtract([(began, scene.horizon_ns)], audible) if s[1] - s[0] >= scene.bounds.dead_air_ns]
-    owing = _Owing(scene, talk)
+    if not quiet:
+        return []
+    owing = _Owing(scene, talk, spoke_before=since_ns is not None)
     stretches: list[Stretch] = []
     for start, end in quiet:
         shares = owing.split(start, end)
@@ -77,7 +79,7 @@ def dead_air(scene: Scene, talk: Talk) -> list[Stretch]:
 class _Owing:
     """Who owes speech at a moment of silence."""
 
-    def __init__(self, scene: Scene, talk: Talk) -> None:
+    def __init__(self, scene: Scene, talk: Talk, *, spoke_before: bool) -> None:
         self.scene = scene
         horizon = scene.horizon_ns
         self.waiting = _waiting(scene, talk)
@@ -87,7 +89,7 @@ class _Owing:
         self.said = sorted((s.end_ns(horizon), n) for n, v in enumerate(scene.voices) for s in v.sounds)
         self.turn_starts = [t.start_ns for t in talk.turns]
         self.asked = sorted(r.asked_ns for r in scene.facts.runs.values() if r.asked_ns is not None)
-        self.first_sound = min((v.on_ns for v in scene.voices), default=None)
+        self.first_sound = 0 if spoke_before else min((v.on_ns for v in scene.voices), default=None)
         self.holds = scene.facts.holds
 
     def split(self, start: int, end: int) -> tuple[int, int, int, int]:
@@ -113,7 +115,8 @@ class _Owing:
     def _owner(self, at: int, start: int) -> str:
         waits, tool, transfer = _in(at, self.waiting), _in(at, self.tools), _in(at, self.transfers)
         last = self._last_voice(start)
-        if (_in(at, self.any_tools) or transfer) and (self._held(at) or (last is not None and self._announced(last))):
+        announced = last is not None and not self._taken(last, at) and self._announced(last)
+        if (_in(at, self.any_tools) or transfer) and (announced or self._held(at)):
             return "hold"
         if tool:
             return "tool"
@@ -203,17 +206,17 @@ def _in(at: int, spans: Sequence[Span]) -> bool:
     return any(lo <= at < hi for lo, hi in spans)
 
 
-def talk_time(scene: Scene, *, from_ns: int) -> dict[str, int]:
+def talk_time(scene: Scene, *, from_ns: int, to_ns: int) -> dict[str, int]:
     """Time in which the caller alone, the agent alone, both, nobody is audible; empty where a side is unobserved."""
-    if not scene.caller_edges or not scene.agent_edges or scene.horizon_ns <= from_ns:
+    if not scene.caller_edges or not scene.agent_edges or to_ns <= from_ns:
         return {}
-    caller = clip(scene.caller_spans(), from_ns, scene.horizon_ns)
-    agent = clip(scene.agent_spans(), from_ns, scene.horizon_ns)
+    caller = clip(scene.caller_spans(), from_ns, to_ns)
+    agent = clip(scene.agent_spans(), from_ns, to_ns)
     either = total(union([*caller, *agent]))
     both = total(caller) + total(agent) - either
     return {
         "caller": total(caller) - both,
         "agent": total(agent) - both,
         "both": both,
-        "nobody": scene.horizon_ns - from_ns - either,
+        "nobody": to_ns - from_ns - either,
     }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from earwitness.monitor.calls.bounds import Bounds
-from earwitness.monitor.calls.evidence import Edge, Facts, Gap, Said
+from earwitness.monitor.calls.evidence import Edge, Facts, Gap, Said, is_other
 from earwitness.monitor.contract.events import Evidence
 
 POOR: Final = "poor"
@@ -57,7 +57,7 @@ def caller_segments(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool
     segments: list[Segment] = []
     gaps = facts.gaps.get("caller", [])
     for (evidence, participant), edges in facts.caller_edges.items():
-        if _is_other(facts, participant):
+        if is_other(facts, participant):
             spoken = pair(edges, "audio", facts, gaps, horizon_ns=horizon_ns, over=over)
             for segment in spoken:
                 segment.other = True
@@ -68,7 +68,8 @@ def caller_segments(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool
             )
     good, poor = _by_quality(facts, own.pop("audio", []), gaps, bounds)
     layers = [good, own.get("vad", []), own.get("server", [])]
-    if not any(layers) and "vad" not in (facts.started.caller_edges if facts.started else ()):
+    declared = facts.started.caller_edges if facts.started is not None else ()
+    if "vad" not in declared and not facts.had & {"caller:vad", "caller:server"} and not good:
         layers.append(poor)
     segments += layered(layers, bounds)
     segments.sort(key=lambda s: (s.start_ns, s.end_ns(horizon_ns)))
@@ -228,14 +229,6 @@ def _mark_muted(segments: Sequence[Segment], spans: Sequence[tuple[int, int]], h
     for segment in segments:
         end = segment.end_ns(horizon_ns)
         segment.muted = segment.on_ns is not None and any(s <= segment.on_ns and end <= e for s, e in spans)
-
-
-def _is_other(facts: Facts, participant: str | None) -> bool:
-    if participant is None:
-        return False
-    if participant in facts.other_participants:
-        return True
-    return facts.caller_participant is not None and participant != facts.caller_participant
 
 
 def _best_other(facts: Facts, participant: str | None) -> str:

@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds
+from earwitness.monitor.calls.call_record import Tally
+from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.evidence import Entry, gather
-from earwitness.monitor.calls.reckon import Content, Tally, reckon
+from earwitness.monitor.calls.page import Content, Draft
+from earwitness.monitor.calls.reckon import reckon
 from earwitness.monitor.contract.events import AnyEvent
-from earwitness.monitor.contract.records import AnyRecord, Record
+from earwitness.monitor.contract.records import AnyRecord
 
 LEARNT_LATER = frozenset({"verdict", "human_label", "late_fact"})
 """Kinds that may come long after the call's end: no silence makes them stray, and they end no silence."""
@@ -91,7 +94,7 @@ class CallTimeline:
             tail,
         )
         horizon = over_at if over_at is not None else as_of_ns
-        drafts = reckon(facts, self.bounds, as_of_ns=horizon, over=over, wall_ns=wall, tally=tally)
+        drafts = reckon(facts, Carry(), self.bounds, as_of_ns=horizon, over=over, wall_ns=wall, tally=tally).page.drafts
         self.ended = over
         self.settled = over and as_of_ns - horizon > self.bounds.silent_call_ns
         return self._publish(drafts, facts.started)
@@ -165,14 +168,14 @@ class CallTimeline:
         got = sum(numbers.count for source, numbers in self._seen.items() if source in BOT_SOURCES)
         return max(made - (got - 1), 0)
 
-    def _publish(self, drafts: Iterable[tuple[type[Record], str, Content]], started: Any) -> list[AnyRecord]:
+    def _publish(self, drafts: Iterable[Draft], started: Any) -> list[AnyRecord]:
         shared: Content = {"call_id": self.call_id, "agent": "", "bounds": self.bounds.id}
         if started is not None:
             shared |= {"agent": started.agent, "version": started.version, "mode": started.mode}
             shared["labels"] = dict(started.labels)
         changed: list[AnyRecord] = []
         standing: set[str] = set()
-        for kind, record_id, content in drafts:
+        for kind, record_id, _, content, _ in drafts:
             standing.add(record_id)
             content.update(shared)
             before = self._published.get(record_id)

@@ -76,9 +76,9 @@ class Talk:
     """Which turn each response belongs to, by response id."""
 
 
-def follow(scene: Scene) -> Talk:
-    """Walk through a call's onsets."""
-    walk = _Walk(scene)
+def follow(scene: Scene, *, overlaps_before: int = 0) -> Talk:
+    """Walk through a call's onsets; ``overlaps_before``: how many overlaps it had before what the scene shows."""
+    walk = _Walk(scene, overlaps_before)
     onsets: list[tuple[int, int, int, Utterance | tuple[Sound, Voice]]] = [
         (on, 0, n, (sound, voice)) for n, (on, sound, voice) in enumerate(scene.sounds())
     ]
@@ -96,8 +96,9 @@ def follow(scene: Scene) -> Talk:
 class _Walk:
     """The state of the pass: the last turn, and which overlap the caller's speech may still belong to."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, overlaps_before: int) -> None:
         self.scene = scene
+        self.overlaps_before = overlaps_before
         self.bounds = scene.bounds
         self.talk = Talk()
         self.last_interruption: InterruptionDraft | None = None
@@ -193,7 +194,7 @@ class _Walk:
                 self.talk.turns[-1].doubtful = draft.pending
 
     def _overlap(self, utterance: Utterance, sound: Sound, voice: Voice, set_aside: str | None = None) -> OverlapDraft:
-        draft = OverlapDraft(f"o{len(self.talk.overlaps) + 1}", [utterance], sound, voice)
+        draft = OverlapDraft(f"o{self.overlaps_before + len(self.talk.overlaps) + 1}", [utterance], sound, voice)
         if set_aside == "muted":
             draft.set_aside = "muted"
         elif set_aside == "other_participant":

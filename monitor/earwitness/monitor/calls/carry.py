@@ -1,0 +1,98 @@
+"""What of a call's settled past the rest of it still needs to know.
+
+A call is folded in chapters, so that its cost does not grow with its length: what lies before a chapter is settled
+and stands in this summary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from earwitness.monitor.calls.evidence import Facts
+
+KINDS = ("t", "a", "n", "o", "i", "d")
+"""First letters of the ids that are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """The past of a chapter that begins at ``cut_ns``."""
+
+    cut_ns: int = 0
+    cut_at_ns: int = 0
+    """Events noticed before this moment are in the past."""
+    facts: Facts = field(default_factory=Facts)
+    """What lasts: who takes part, what is muted, held, transferred, said by the application."""
+    events: int = 0
+    last_at_ns: int | None = None
+    numbers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    talk_ns: dict[str, int] = field(default_factory=dict[str, int])
+    other_speech_ns: int = 0
+    edge_seen: bool = False
+    """An end of caller speech was seen."""
+    caller_spoke: bool = False
+    latencies: int = 0
+    same_latency_ns: int | None = None
+    """The latency of every turn so far, where they are all the same."""
+    critical_end_ns: int | None = None
+    """End of the last critical dead air."""
+    promised_transfer: bool = False
+    took_leave: bool = False
+
+    @property
+    def first(self) -> bool:
+        """Whether nothing lies before the chapter."""
+        return self.cut_ns == 0
+
+    def begin(self) -> Facts:
+        """Facts to gather the chapter's events into."""
+        f = self.facts
+        return replace(
+            f,
+            other_participants=set(f.other_participants),
+            had=set(f.had),
+            caller_edges={},
+            agent_edges={},
+            gaps={party: [replace(g) for g in gaps] for party, gaps in f.gaps.items()},
+            runs={},
+            turn_ends=[],
+            interruptions=[],
+            said=[],
+            tools={},
+            mutes=list(f.mutes),
+            transfers=list(f.transfers),
+            transfer_tools=dict(f.transfer_tools),
+            transport_errors=list(f.transport_errors),
+            app=dict(f.app),
+            holds=list(f.holds),
+            faults=dict(f.faults),
+            stages=[],
+            classifier=list(f.classifier),
+            labels=dict(f.labels),
+            judged=dict(f.judged),
+            counts=dict(f.counts),
+            dropped={source: list(ranges) for source, ranges in f.dropped.items()},
+        )
+
+
+def residue(facts: Facts) -> Facts:
+    """What of a chapter's facts lasts beyond it."""
+    muted = facts.mutes[-1:] if facts.mutes and facts.mutes[-1][1] else []
+    gaps = {party: own[-1:] for party, own in facts.gaps.items() if own and own[-1].back_ns is None}
+    return replace(
+        facts,
+        caller_edges={},
+        agent_edges={},
+        gaps=gaps,
+        runs={},
+        turn_ends=[],
+        interruptions=[],
+        said=[],
+        tools={},
+        mutes=muted,
+        transport_errors=facts.transport_errors[-1:],
+        holds=facts.holds[-1:],
+        stages=[],
+        classifier=[],
+    )

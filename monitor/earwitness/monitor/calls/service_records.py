@@ -1,0 +1,89 @@
+"""Records of dead air, tools and service metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from earwitness.monitor.calls.bounds import S
+from earwitness.monitor.calls.evidence import Run
+from earwitness.monitor.calls.page import Content, Page
+from earwitness.monitor.calls.silence import Stretch
+from earwitness.monitor.calls.turn_records import turn_of_tool
+from earwitness.monitor.contract.records import DeadAir, StageSample, ToolCall
+
+
+def write_dead_air(page: Page, stretches: Sequence[Stretch]) -> None:
+    """Write the stretches of dead air, and count those that are long."""
+    bounds = page.scene.bounds
+    for n, stretch in enumerate(stretches, page.carry.numbers["d"] + 1):
+        page.count("dead_air_warning", stretch.start_ns, stretch.owed_by_agent_ns >= bounds.warning_dead_air_ns)
+        page.count("dead_air_critical", stretch.start_ns, stretch.owed_by_agent_ns >= bounds.critical_dead_air_ns)
+        content: Content = {
+            "start_ns": stretch.start_ns,
+            "end_ns": stretch.end_ns,
+            "agent_ns": stretch.agent_ns,
+            "tool_ns": stretch.tool_ns,
+            "hold_ns": stretch.hold_ns,
+            "caller_ns": stretch.caller_ns,
+        }
+        final = stretch.end_ns is not None and page.settled(stretch.end_ns)
+        page.add(DeadAir, f"d{n}", stretch.start_ns, content, final=final)
+
+
+def write_tools(page: Page) -> None:
+    """Write the tool calls."""
+    for tool in page.scene.facts.tools.values():
+        turn = turn_of_tool(page, tool)
+        timed = tool.ended_ns is not None and tool.status != "cancelled"
+        took = tool.measured_ns if tool.measured_ns is not None else (tool.ended_ns or 0) - tool.called_ns
+        content: Content = {
+            "name": tool.name,
+            "called_ns": tool.called_ns,
+            "ended_ns": tool.ended_ns,
+            "status": tool.status,
+            "duration_ns": took if timed else None,
+            "arguments": tool.arguments,
+            "result": tool.result,
+            "error": tool.error,
+            "turn": page.turn_id(turn),
+        }
+        final = page.scene.over or (tool.ended_ns is not None and page.settled(tool.ended_ns))
+        page.add(ToolCall, f"tool:{tool.id}", tool.called_ns, content, final=final)
+        page.count("tool_cancelled", tool.called_ns, tool.status == "cancelled")
+        page.count("tool_error", tool.called_ns, tool.status == "error")
+        page.count("tool_timed_out", tool.called_ns, tool.status == "timed_out")
+
+
+def write_stages(page: Page) -> None:
+    """Service metrics: 0 and absent are "not measured" (A12), a first byte that never came is censored (A11)."""
+    runs = page.scene.facts.runs
+    for at, source, seq, e in page.scene.facts.stages:
+        value, censored = e.value_s, e.censored
+        run = runs.get(e.response_id) if e.response_id is not None else None
+        if "ttfb" in e.metric and run is not None and "cancelled" in run.at:
+            first = run.at.get("first_token" if e.service == "llm" else "first_audio")
+            censored = censored or first is None or first > run.at["cancelled"]
+        invalid = value is not None and not (math.isfinite(value) and 0 <= value * S <= at)
+        page.count("invalid", at, invalid)
+        measured = value is not None and not invalid and not censored and value > 0
+        content: Content = {
+            "service": e.service,
+            "metric": e.metric,
+            "processor": e.processor,
+            "model": e.model,
+            "value_ns": round(value * S) if measured else None,
+            "censored": censored,
+        }
+        page.add(StageSample, f"m:{source}:{seq}", at, content, final=True)
+    for run in runs.values():
+        _model_duration(page, run)
+
+
+def _model_duration(page: Page, run: Run) -> None:
+    """A model's duration is request → end of that response (A04); a later end of the same changes nothing."""
+    requested, ended = run.at.get("requested"), run.at.get("ended", run.at.get("tools_called"))
+    if requested is None or ended is None or "cancelled" in run.at or run.why == "application" or ended < requested:
+        return
+    content: Content = {"service": "llm", "metric": "duration", "value_ns": ended - requested}
+    page.add(StageSample, f"m:run:{run.id}", ended, content, final=True)

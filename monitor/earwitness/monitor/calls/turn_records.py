@@ -1,0 +1,110 @@
+"""Records of caller turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from earwitness.monitor.calls.classes import Standing, is_interim_only, standing, turn_text
+from earwitness.monitor.calls.evidence import Run, ToolLife
+from earwitness.monitor.calls.latency import decided, evidence_of_onset, measure, parts
+from earwitness.monitor.calls.lexicon import tokens
+from earwitness.monitor.calls.page import Content, Page
+from earwitness.monitor.calls.scene import Scene
+from earwitness.monitor.calls.stalls import agent_text, stalled
+from earwitness.monitor.calls.turns import TurnDraft
+from earwitness.monitor.contract.records import Turn
+
+
+def write_turns(page: Page) -> list[Standing]:
+    """Write the turns that are decided or overdue; the fate of every turn is returned."""
+    scene, talk = page.scene, page.talk
+    fates: list[Standing] = []
+    edge_seen = page.carry.edge_seen
+    for n, turn in enumerate(talk.turns):
+        fate = standing(scene, talk, n, page.cause, took_leave=page.carry.took_leave)
+        fates.append(fate)
+        content = _turn(page, turn, fate, edge_seen)
+        edge_seen = edge_seen or any(u.off_ns is not None and not u.inferred for u in turn.utterances)
+        start = turn.start_ns
+        if content["response_latency_ns"] is not None:
+            page.latencies.append((start, content["response_latency_ns"]))
+        page.count("invalid", start, content["reason"] == "invalid")
+        shown = fate.resolved or fate.overdue
+        page.count("interim_only", start, shown and content["interim_only"])
+        page.count("duplicate_reply", start, content["duplicate_reply"])
+        if not shown or turn.doubtful:
+            continue
+        settle_at = turn.answer_ns if turn.answer_ns is not None else fate.until_ns
+        at = turn.u_off_ns if turn.u_off_ns is not None else start
+        final = fate.resolved and page.settled(settle_at)
+        page.add(Turn, page.turn_id(turn) or "", at, content, final=final, place_ns=start)
+    return fates
+
+
+def turn_of_tool(page: Page, tool: ToolLife) -> TurnDraft | None:
+    """The turn for which a tool was called."""
+    if tool.run is not None and tool.run in page.talk.owner:
+        return page.talk.owner[tool.run]
+    if tool.run is not None:
+        return None
+    before = [t for t in page.talk.turns if t.start_ns <= tool.called_ns]
+    return before[-1] if before else None
+
+
+def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool) -> Content:
+    scene, talk = page.scene, page.talk
+    measured = measure(scene, turn, edge_seen)
+    latency, reason = measured.latency_ns, fate.reason or measured.reason
+    if fate.turn_class != "eligible":
+        latency = None
+    end = decided(scene, turn, turn.answer_ns if turn.answer_ns is not None else fate.until_ns)
+    last = turn.utterances[-1]
+    u_off = turn.u_off_ns
+    known_off = u_off if not last.inferred else None
+    d = end.at_ns if end is not None else None
+    runs = [r for r in scene.facts.runs.values() if talk.owner.get(r.id) is turn]
+    models = [r for r in runs if r.why not in ("application", "prompt", "greeting", "resumed") and "requested" in r.at]
+    evidence: dict[str, str] = {}
+    if turn.u_on_ns is not None:
+        evidence["u_on"] = turn.utterances[0].segments[0].on_by
+    if known_off is not None:
+        evidence["u_off"] = last.segments[-1].off_by
+    if turn.answer is not None and turn.answer_ns is not None:
+        evidence["a_on"] = evidence_of_onset(turn.answer, turn.answer_ns)
+    audible = {id(v.run) for v in scene.voices}
+    tools = tuple(t.id for t in scene.facts.tools.values() if turn_of_tool(page, t) is turn)
+    return {
+        "u_on_ns": turn.u_on_ns,
+        "u_off_ns": u_off,
+        "d_ns": d,
+        "a_on_ns": turn.answer_ns,
+        "turn_class": fate.turn_class,
+        "answered_by": page.voice_id(turn.answer),
+        "response_latency_ns": latency,
+        "reason": None if latency is not None else reason,
+        "at_least_ns": measured.at_least_ns if latency is None else None,
+        "endpoint_delay_ns": None if d is None or known_off is None else d - known_off,
+        "agent_ttfa_ns": None if d is None or turn.answer_ns is None or not turn.sample else turn.answer_ns - d,
+        "parts_ns": parts(scene, turn, end) if latency is not None else {},
+        "unanswered": fate.unanswered,
+        "overdue": fate.overdue,
+        "waited_ns": fate.waited_ns,
+        "premature_endpoint": turn.premature,
+        "text": turn_text(turn),
+        "interim_only": is_interim_only(turn),
+        "evidence": evidence,
+        "generations": len(models),
+        "duplicate_reply": _repeats(scene, runs),
+        "empty_completion": sum("empty" in r.at for r in runs),
+        "cancelled_generation": sum("cancelled" in r.at and id(r) not in audible for r in runs),
+        "stalled": any(stalled(scene, talk, v) for v in scene.voices if v.run is not None and v.run in runs),
+        "tool_ids": tools,
+    }
+
+
+def _repeats(scene: Scene, runs: Sequence[Run]) -> int:
+    """How often a response of the turn says what an earlier one of it had said (A26)."""
+    said = [
+        tokens(text) for v in scene.voices if v.run is not None and v.run in runs and (text := agent_text(scene, v))
+    ]
+    return len(said) - len(set(said))
