@@ -93,6 +93,8 @@ class TimelineFold:
         self.late_facts = 0
         """Facts about calls that are no longer held."""
         self.broken_calls = 0
+        self.let_go: set[str] = set()
+        """Calls that are no longer held, until somebody clears it."""
         self.skews = ClockSkews()
         self._new_call: Callable[[str], Timeline] = new_call or partial(CallTimeline, bounds=settings.bounds)
         self._kept_ns = settings.call_kept_s * S
@@ -121,6 +123,9 @@ class TimelineFold:
             if held is None:
                 return
         if held.broken:
+            return
+        if self._is_over(held, arrived_ns):
+            self._refuse(learnt_later)
             return
         if not learnt_later:
             offset_ns = arrived_ns - event.at_ns
@@ -157,14 +162,21 @@ class TimelineFold:
         return (held for held in self.held.values() if held.open)
 
     def _open(self, call_id: str, partition: int, learnt_later: bool) -> HeldCall | None:
-        if learnt_later:
-            self.late_facts += 1
-            return None
-        if call_id in self._forgotten:
-            self.stray += 1
+        if learnt_later or call_id in self._forgotten:
+            self._refuse(learnt_later)
             return None
         held = self.held[call_id] = HeldCall(call_id, self._new_call(call_id), partition)
         return held
+
+    def _refuse(self, learnt_later: bool) -> None:
+        if learnt_later:
+            self.late_facts += 1
+        else:
+            self.stray += 1
+
+    def _is_over(self, held: HeldCall, now_ns: int) -> bool:
+        """Whether a call ended so long ago that nothing may change it any more."""
+        return not held.open and now_ns - (held.offset_ns or 0) - held.timeline.last_at_ns > self._kept_ns
 
     def _judge(self, held: HeldCall, as_of_ns: int) -> list[Change]:
         held.as_of_ns = max(held.as_of_ns, as_of_ns)
@@ -200,10 +212,10 @@ class TimelineFold:
             return
         self._swept_ns = newest_ns
         for held in list(self.held.values()):
-            ended_ns = (held.offset_ns or 0) + held.timeline.last_at_ns
-            if not held.open and self.clocks_ns[held.partition] - ended_ns > self._kept_ns:
+            if self._is_over(held, self.clocks_ns[held.partition]):
                 del self.held[held.call_id]
                 self.windows.forget(held.call_id)
                 self._forgotten[held.call_id] = None
+                self.let_go.add(held.call_id)
         while len(self._forgotten) > FORGOTTEN:
             del self._forgotten[next(iter(self._forgotten))]

@@ -81,7 +81,7 @@ class Monitor:
         self._dead = DeadLetters()
         self._read: deque[tuple[int, int]] = deque()
         self._ends: Mapping[int, int] = {}
-        self._tidied_ns = 0
+        self._began_ns = self._tidied_ns = clock_ns()
 
     async def run(self) -> None:
         """See `run_monitor`."""
@@ -104,7 +104,7 @@ class Monitor:
             start = await self._fold_the_past()
             reader = await self._log.reader(self._topic, group=self._settings.group, start=start)
             try:
-                await self._work(reader)
+                await self._work(reader, start)
             finally:
                 await reader.close()
         finally:
@@ -123,6 +123,9 @@ class Monitor:
         if now_ns - self._tidied_ns >= TIDY_EVERY_NS:
             self._tidied_ns = now_ns
             self.handler.tidy()
+            if now_ns - self._began_ns > self._settings.call_kept_s * S:
+                # What was read back of calls that ended before the start can no longer be asked for.
+                self.ledger.forget(self.ledger.calls() - self.fold.held.keys())
         if self._on_tick is not None:
             try:
                 await self._on_tick(self.fold.windows, now_ns)
@@ -135,8 +138,7 @@ class Monitor:
         since_ns = replay_since_ns(self._settings, self._clock_ns())
         begin = await begin_of(self._log, self._settings, since_ns)
         self.fold.windows.since_ns = begin.complete_from_ns
-        committed = await self._log.committed(self._settings.group, self._topic)
-        goal = {p: committed.get(p, at) for p, at in begin.positions.items()}
+        goal = await self._handled(begin.positions)
         start = {p: min(at, goal[p]) for p, at in begin.positions.items()}
         await self._read_ledger()
         reader = await self._log.reader(self._topic, start=start)
@@ -155,6 +157,14 @@ class Monitor:
         self.fold.events.clear()
         self.handler.queue_all()
         return goal
+
+    async def _handled(self, begin: Mapping[int, int]) -> dict[int, int]:
+        """Up to where an earlier run handled the log: to be folded again and not published again. Nothing of it on
+        the first run; a partition that was empty until the last one was never committed."""
+        committed = await self._log.committed(self._settings.group, self._topic)
+        oldest = await self._log.start_positions(self._topic)
+        never = oldest if committed else begin
+        return {p: max(committed.get(p, never[p]), oldest[p]) for p in begin}
 
     async def _read_ledger(self) -> None:
         """What was published of the calls that may still be held."""
@@ -177,10 +187,12 @@ class Monitor:
             return  # written by another version: this one publishes its own anew
         self.ledger.note(record, entry.value or b"")
 
-    async def _work(self, reader: Reader) -> None:
+    async def _work(self, reader: Reader, start: Mapping[int, int]) -> None:
         worker = Worker(self._log, reader, self.handler, decode=decode_event_fast, dead=self._dead, stop=self._stop)
         self.own.events, self.own.skews = self.fold.events, self.fold.skews
         self.own.ready = True
+        # From here on every partition has a position, so that a later run knows what this one handled.
+        await reader.commit(start)
         await self.tick(worker)
         self.ready.set()
         async with asyncio.TaskGroup() as tasks:

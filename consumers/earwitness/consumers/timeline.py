@@ -97,9 +97,10 @@ class TimelineHandler:
         return [Batch(self._topic, outgoing)] if outgoing else ()
 
     def tidy(self) -> None:
-        """Drop what belongs to calls and label sets that are no longer held."""
+        """Drop what belongs to calls and label sets that were let go."""
         if self._ledger is not None:
-            self._ledger.forget(self._ledger.calls() - self.fold.held.keys())
+            self._ledger.forget(self.fold.let_go)
+        self.fold.let_go.clear()
         self.totals.retain(self.fold.windows.label_sets.numbers())
 
 

@@ -1,0 +1,206 @@
+"""What Prometheus is told, and when a process calls itself well."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from earwitness.consumers.metrics_collector import MonitorCollector
+from earwitness.consumers.metrics_page import MetricsPage
+from earwitness.consumers.self_metrics import SelfMetrics
+from earwitness.consumers.totals import Totals
+from earwitness.monitor.contract.records import Call, Overlap, Turn
+from earwitness.monitor.errors import BadInput
+from earwitness.monitor.measures.windows import Windows
+
+S = 1_000_000_000
+NOON_NS = 1_700_006_400 * S
+
+
+class Scene:
+    """A metrics page over windows and totals that a test fills itself."""
+
+    def __init__(self) -> None:
+        self.windows = Windows(labels={"route": None})
+        self.totals = Totals()
+        self.own = SelfMetrics(ready=True)
+        self.now_ns = NOON_NS
+        self.collector = MonitorCollector(
+            self.windows, self.totals, self.own, gauge_windows_s=(300,), clock_ns=lambda: self.now_ns
+        )
+        self.page = MetricsPage(self.collector, self.own, host="127.0.0.1", port=0, clock_ns=lambda: self.now_ns)
+
+    def apply(self, record: Any) -> None:
+        self.windows.apply(None, record)
+        if record.final:
+            self.totals.add(self.windows.label_sets.number_of(record), record)
+
+    def turn(self, latency_s: float | None, *, final: bool = True, call_id: str = "c", **fields: Any) -> None:
+        made: dict[str, Any] = {"id": "t1", "u_on_ns": 0, "u_off_ns": S, "a_on_ns": 99 * S}
+        answer: dict[str, Any] = (
+            {"unanswered": True, "waited_ns": 3 * S}
+            if latency_s is None
+            else {"response_latency_ns": round(latency_s * S), "parts_ns": {"llm": round(latency_s * S)}}
+        )
+        common: dict[str, Any] = {
+            "call_id": call_id,
+            "event_wall_ns": self.now_ns - S,
+            "agent": "clinic",
+            "version": "42",
+        }
+        self.apply(Turn(**{**common, **made, **answer, "final": final, **fields}))
+
+    async def get(self, path: str, **headers: str) -> tuple[int, str, str]:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{self.page.port}{path}", headers=headers) as answer,
+        ):
+            return answer.status, await answer.text(), answer.headers["Content-Type"]
+
+    async def samples(self) -> dict[str, float]:
+        """Name and labels (those that are not empty) to value."""
+        _, text, _ = await self.get("/metrics")
+        found: dict[str, float] = {}
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                labels = ",".join(f"{k}={v}" for k, v in sorted(sample.labels.items()) if v and k not in ("mode",))
+                found[f"{sample.name}{{{labels}}}"] = sample.value
+        return found
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    made = Scene()
+    await made.page.start()
+    yield made
+    await made.page.close()
+
+
+BASE = "agent=clinic"
+
+
+async def test_latencies_are_a_histogram_with_the_unanswered_in_its_last_bucket(scene: Scene) -> None:
+    scene.turn(0.9)
+    scene.turn(1.3, id="t2")
+    scene.turn(None, id="t3")
+
+    found = await scene.samples()
+
+    name = "earwitness_response_latency_seconds"
+    assert found[f"{name}_bucket{{{BASE},le=1.0,version=42}}"] == 1
+    assert found[f"{name}_bucket{{{BASE},le=60.0,version=42}}"] == 2
+    assert found[f"{name}_bucket{{{BASE},le=+Inf,version=42}}"] == 3
+    assert found[f"{name}_count{{{BASE},version=42}}"] == 3
+    assert found[f"{name}_sum{{{BASE},version=42}}"] == pytest.approx(2.2)
+    assert found[f"earwitness_unanswered_total{{{BASE},version=42}}"] == 1
+    assert found[f"earwitness_latency_part_seconds_count{{{BASE},part=llm,version=42}}"] == 2
+
+
+async def test_counters_take_final_records_only_and_gauges_take_all(scene: Scene) -> None:
+    scene.turn(0.9, final=False)
+
+    found = await scene.samples()
+
+    assert f"earwitness_response_latency_seconds_count{{{BASE},version=42}}" not in found
+    assert found[f"earwitness_window_response_latency_turns{{{BASE},version=42,window=5m}}"] == 1
+    assert found[
+        f"earwitness_window_response_latency_seconds{{{BASE},quantile=0.5,version=42,window=5m}}"
+    ] == pytest.approx(0.9, rel=0.01)
+    assert found[f"earwitness_coverage_ratio{{{BASE},measure=response_latency,version=42,window=5m}}"] == 1
+
+
+async def test_a_censored_percentile_is_infinite(scene: Scene) -> None:
+    scene.turn(None)
+
+    found = await scene.samples()
+
+    assert found[f"earwitness_window_response_latency_seconds{{{BASE},quantile=0.95,version=42,window=5m}}"] == float(
+        "inf"
+    )
+
+
+async def test_d16_d17_a_gauge_without_new_data_disappears_and_a_counter_stays(scene: Scene) -> None:
+    scene.turn(0.9)
+    scene.windows.live = {(("agent", "clinic"), ("mode", "unknown"), ("route", ""), ("version", "42")): 7}
+    found = await scene.samples()
+    assert found[f"earwitness_calls_in_progress{{{BASE},version=42}}"] == 7
+
+    scene.now_ns += 3_600 * S
+    scene.windows.live = {}
+    found = await scene.samples()
+
+    assert not [name for name in found if name.startswith(("earwitness_window", "earwitness_calls_in_progress"))]
+    assert found[f"earwitness_response_latency_seconds_count{{{BASE},version=42}}"] == 1
+
+
+async def test_d15_the_number_of_series_does_not_grow_with_the_number_of_calls(scene: Scene) -> None:
+    async def after(calls: range) -> int:
+        for i in calls:
+            scene.turn(0.9, call_id=f"c{i}", labels={"route": f"+49 170 {i}"})
+        return len(await scene.samples())
+
+    many = await after(range(300))
+
+    assert await after(range(300, 3_000)) == many
+    assert (await scene.samples())["earwitness_label_values_refused_total{key=route}"] > 2_000
+
+
+async def test_overlaps_and_calls_are_counted_by_their_classes(scene: Scene) -> None:
+    common: dict[str, Any] = {"call_id": "c", "event_wall_ns": NOON_NS, "agent": "clinic", "final": True}
+    scene.apply(Overlap(**common, id="o1", u_on_ns=0, u_off_ns=1, cell="FP", wanted="no", want_class="noise"))
+    scene.apply(Overlap(**common, id="o2", u_on_ns=0, u_off_ns=1))
+    scene.apply(
+        Call(**common, id="call", started_wall_ns=0, ended_ns=1, end_cause="agent", outcome="cut_off", in_scope=True)
+    )
+
+    found = await scene.samples()
+
+    assert found[f"earwitness_overlaps_total{{{BASE},cell=FP,class=noise}}"] == 1
+    assert found[f"earwitness_overlaps_total{{{BASE},cell=unknown}}"] == 1
+    assert found[f"earwitness_calls_total{{{BASE},end_cause=agent,outcome=cut_off}}"] == 1
+
+
+async def test_the_page_speaks_open_metrics_to_those_who_ask(scene: Scene) -> None:
+    _, text, kind = await scene.get("/metrics", Accept="application/openmetrics-text; version=1.0.0")
+
+    assert kind.startswith("application/openmetrics-text")
+    assert text.endswith("# EOF\n")
+
+
+async def test_the_monitor_says_of_itself_what_it_is(scene: Scene) -> None:
+    scene.own.events["call_started"] = 3
+
+    found = await scene.samples()
+
+    assert found["earwitness_events_total{kind=call_started}"] == 3
+    assert found["earwitness_lag_records{}"] == 0
+    assert any(name.startswith("earwitness_build_info{version=") for name in found)
+
+
+async def test_readiness_waits_for_the_past_and_for_the_log(scene: Scene) -> None:
+    scene.own.ready = False
+    assert (await scene.get("/readyz"))[0] == 503
+    scene.own.ready = True
+    assert (await scene.get("/readyz"))[0] == 200
+    scene.own.log_away = True
+    assert (await scene.get("/readyz"))[0] == 503
+
+
+async def test_health_is_lost_when_the_clock_is_no_longer_looked_at(scene: Scene) -> None:
+    scene.own.ticked_ns = NOON_NS
+    assert (await scene.get("/healthz"))[0] == 200
+    scene.now_ns += 60 * S
+    assert (await scene.get("/healthz"))[0] == 503
+
+
+async def test_a_port_that_is_taken_is_one_clear_line(scene: Scene) -> None:
+    other = MetricsPage(
+        scene.collector, scene.own, host="127.0.0.1", port=scene.page.port, clock_ns=lambda: scene.now_ns
+    )
+
+    with pytest.raises(BadInput, match=r"metrics\.port: cannot serve metrics at 127\.0\.0\.1:\d+ \(.*in use\)"):
+        await other.start()
