@@ -19,8 +19,8 @@ from earwitness.processors.sink import Outbound
 
 SUFFIX = ".spool"
 CHUNK_BYTES = 256 * 1024
-GRANT_BYTES = 1024 * 1024
-"""How much a file may grow before the folder's size is looked at again."""
+_GRANTS = 64
+"""Into how many parts the folder's room is cut: a file that has grown by one looks at the folder's size again."""
 _HEADER_BYTES = 4096
 
 
@@ -42,12 +42,12 @@ class Chunk(NamedTuple):
 class SpoolFile:
     """One open and locked file; made by `SpoolFolder`."""
 
-    def __init__(self, path: Path, fd: int, *, read_to: int, end: int, room: Callable[[], int], disk: Disk) -> None:
+    def __init__(self, path: Path, fd: int, *, read_to: int, end: int, grant: Callable[[int], int], disk: Disk) -> None:
         self.path = path
         self._fd = fd
         self._read_to = read_to
         self._end = end
-        self._room = room
+        self._grant = grant
         self._granted = end
         self._disk = disk
 
@@ -61,10 +61,10 @@ class SpoolFile:
         then none of them is stored."""
         data = fmt.pack(items)
         if self._end + len(data) > self._granted:
-            room = self._room()
-            if room < len(data):
+            granted = self._grant(len(data))
+            if granted < len(data):
                 return None
-            self._granted = self._end + min(room, max(len(data), GRANT_BYTES))
+            self._granted = self._end + granted
         try:
             written = 0
             while written < len(data):
@@ -128,7 +128,7 @@ class SpoolFolder:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError:
             return None
-        file = SpoolFile(path, fd, read_to=len(head), end=len(head), room=self._room, disk=self._disk)
+        file = SpoolFile(path, fd, read_to=len(head), end=len(head), grant=self._grant, disk=self._disk)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(fd).st_nlink and self._disk.pwrite(fd, head, 0) == len(head):
@@ -153,7 +153,7 @@ class SpoolFolder:
                 os.close(fd)
                 continue
             if status.st_nlink and head is not None and head.url == self._url:
-                return SpoolFile(path, fd, read_to=head.read_to, end=status.st_size, room=self._room, disk=self._disk)
+                return SpoolFile(path, fd, read_to=head.read_to, end=status.st_size, grant=self._grant, disk=self._disk)
             if status.st_nlink and head is None and status.st_size == 0:
                 path.unlink(missing_ok=True)  # Made by a process that was killed in the next moment.
             os.close(fd)
@@ -167,9 +167,10 @@ class SpoolFolder:
                     found.append((path.stat().st_mtime, path))
         return [path for _, path in sorted(found)]
 
-    def _room(self) -> int:
+    def _grant(self, needed: int) -> int:
+        """How much a file may grow by now: no more than there is room for in the folder."""
         used = 0
         for path in self._files():
             with suppress(OSError):
                 used += path.stat().st_size
-        return self.max_bytes - used
+        return min(self.max_bytes - used, max(needed, self.max_bytes // _GRANTS))

@@ -1,0 +1,471 @@
+"""From the buffer to the log: in order, once where the log answers, and never lost without a word."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from earwitness.monitor.log.protocol import LogRefused, LogUnavailable
+from earwitness.processors.buffer import Buffer
+from earwitness.processors.courier import Courier
+from earwitness.processors.losses import Losses
+from earwitness.processors.sink import Outbound
+from earwitness.processors.spool import Disk, SpoolFolder
+
+Event = Callable[..., Outbound]
+Start = Callable[..., "Bot"]
+Run = Callable[[Coroutine[Any, Any, Any]], None]
+AWAY = LogUnavailable("nobody answers at broker:9092")
+
+
+@dataclass
+class Pace:
+    linger_s: float = 0.2
+    batch_bytes: int = 256 * 1024
+    append_timeout_s: float = 10.0
+
+
+class Bot:
+    """A buffer, a courier under way, and the log that it writes to. Made inside a running loop."""
+
+    def __init__(
+        self,
+        log: Any,
+        folder: Path,
+        *,
+        buffer_bytes: int = 10**6,
+        spool_bytes: int = 10**7,
+        disk: Disk = os,
+        pace: Pace | None = None,
+        arrived: Any = None,
+    ) -> None:
+        self.log = log
+        self._arrived = arrived
+        self.folder = folder
+        losses = Losses()
+        self.losses = losses
+        self.pace = pace or Pace()
+        self.buffer = Buffer(buffer_bytes, losses, wake_bytes=self.pace.batch_bytes)
+        spool = SpoolFolder(folder, "memory:", spool_bytes, disk=disk)
+        self.courier = Courier(self.buffer, losses, spool, log.open, self.pace)
+        self._running = asyncio.get_running_loop().create_task(self.courier.run())
+
+    def put(self, *items: Outbound) -> None:
+        for item in items:
+            if self.buffer.put(item):
+                self.courier.news()
+
+    async def stop(self, timeout_s: float = 2.0) -> float:
+        """Seconds that it took."""
+        began_s = asyncio.get_running_loop().time()
+        self.courier.stop(timeout_s)
+        await self._running
+        return asyncio.get_running_loop().time() - began_s
+
+    async def at_log(self, call_id: str = "call") -> Any:
+        return self._arrived(await self.log.values(), call_id)
+
+    @property
+    def files(self) -> list[Path]:
+        return list(self.folder.iterdir()) if self.folder.exists() else []
+
+
+class NoRoom:
+    """A disk that is full until told otherwise."""
+
+    full = True
+
+    def pwrite(self, fd: int, data: bytes, offset: int, /) -> int:
+        if self.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return os.pwrite(fd, data, offset)
+
+    def ftruncate(self, fd: int, length: int, /) -> None:
+        os.ftruncate(fd, length)
+
+
+@pytest.fixture
+def start(moody: Any, arrived: Any, spool_folder: Path) -> Callable[..., Bot]:
+    """``start(mood, ...)``: a bot whose log has this mood."""
+
+    def starting(mood: Any = None, *, folder: Path = spool_folder, **options: Any) -> Bot:
+        return Bot(moody(mood), folder, arrived=arrived, **options)
+
+    return starting
+
+
+def test_events_reach_the_log_in_one_batch_within_a_linger(run: Run, start: Start, event: Event) -> None:
+    async def story() -> None:
+        bot = start()
+        bot.put(event(0))
+        await asyncio.sleep(0.1)
+        bot.put(event(1), event(2))
+        assert bot.log.batches == []
+        await asyncio.sleep(0.11)
+        assert bot.log.batches == [3]
+        assert bot.files == []
+        await bot.stop()
+
+    run(story())
+
+
+def test_much_at_once_does_not_wait_for_the_linger(run: Run, start: Start, event: Event) -> None:
+    async def story() -> None:
+        bot = start(pace=Pace(batch_bytes=4_096))
+        bot.put(*(event(seq) for seq in range(60)))
+        await asyncio.sleep(0.01)
+        assert sum(bot.log.batches) == 60
+        assert max(bot.log.batches) * 200 <= 4_096
+        await bot.stop()
+
+    run(story())
+
+
+def test_a_batch_that_is_not_acknowledged_within_a_linger_lies_on_disk_too(
+    run: Run, start: Start, event: Event
+) -> None:
+    async def story() -> None:
+        bot = start(1.0)
+        bot.put(event(0))
+        await asyncio.sleep(0.3)
+        bot.put(event(1))
+        assert bot.files == []
+        await asyncio.sleep(0.21)
+        assert len(bot.files) == 1
+        assert bot.courier.spooled_events == 2
+        bot.log.mood = None
+        await asyncio.sleep(2)
+        at_log = await bot.at_log()
+        assert (at_log.seqs, at_log.repeats, at_log.dropped) == ([0, 1], 0, {})
+        assert bot.files == []
+        assert bot.courier.spooled_events == 0
+        await bot.stop()
+
+    run(story())
+
+
+@pytest.mark.parametrize("mood", [AWAY, "hang", "deaf", LogRefused("no rights on earwitness.events"), OSError("odd")])
+def test_d05_after_a_minute_without_a_log_everything_arrives_in_order(
+    run: Run, start: Start, event: Event, mood: Any
+) -> None:
+    async def story() -> None:
+        bot = start(mood)
+        if isinstance(mood, OSError):
+            bot.log.mood = AWAY
+            bot.log.open = _failing_once(bot.log.open)
+        for seq in range(3_000):
+            bot.put(event(seq))
+            await asyncio.sleep(0.02)
+        assert bot.courier.spooled_events + len(bot.buffer) == 3_000
+        assert bot.courier.in_memory() == []
+        bot.log.mood = None
+        for seq in range(3_000, 5_000):
+            bot.put(event(seq))
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(10)
+        at_log = await bot.at_log()
+        assert at_log.seqs == list(range(5_000))
+        assert at_log.dropped == {}
+        assert mood == "deaf" or at_log.repeats == 0
+        assert bot.files == []
+        assert bot.log.tries < 200
+        await bot.stop()
+
+    run(story())
+
+
+def _failing_once(really: Any) -> Any:
+    tries = iter([OSError("no such host")])
+
+    async def open_() -> Any:
+        if (error := next(tries, None)) is not None:
+            raise error
+        return await really()
+
+    return open_
+
+
+def test_d05_what_finds_no_room_is_dropped_and_reported_exactly(
+    run: Run, start: Start, event: Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        bot = start("hang", buffer_bytes=100 * 520, spool_bytes=0)
+        for seq in range(3_000):
+            bot.put(event(seq, droppable=0 if seq == 2_999 else 1))
+            assert bot.buffer.bytes <= 100 * 520
+            await asyncio.sleep(0.02)
+        assert bot.losses.total > 2_500
+        bot.log.mood = None
+        await asyncio.sleep(60)
+        at_log = await bot.at_log()
+        assert set(at_log.dropped.values()) == {"buffer_full"}
+        assert sorted([*at_log.seqs, *at_log.dropped]) == list(range(3_000))
+        assert at_log.seqs[-1] == 2_999
+        assert len(at_log.reports) <= 2
+        assert [report.seq for report in at_log.reports] == list(range(len(at_log.reports)))
+        await bot.stop()
+
+    run(story())
+    assert sum("does not take events" in record.getMessage() for record in caplog.records) == 1
+
+
+def test_d05_with_the_log_hanging_a_stop_keeps_its_limit_and_leaves_everything_on_disk(
+    run: Run, start: Start, event: Event, spool_folder: Path
+) -> None:
+    async def story() -> None:
+        bot = start("hang")
+        for seq in range(100):
+            bot.put(event(seq))
+            await asyncio.sleep(0.02)
+        assert await bot.stop(2.0) <= 2.0
+        adopted = SpoolFolder(spool_folder, "memory:", 10**7).adopt()
+        assert adopted is not None
+        assert [item.seq for item in adopted.read(10**6).items] == list(range(100))
+        adopted.close()
+
+    run(story())
+
+
+def test_with_the_log_away_a_stop_takes_no_time(run: Run, start: Start, event: Event) -> None:
+    async def story() -> None:
+        bot = start(AWAY)
+        bot.put(event(0))
+        await asyncio.sleep(20)
+        bot.put(event(1))
+        assert await bot.stop(2.0) < 0.1
+        assert len(bot.files) == 1
+
+    run(story())
+
+
+def test_a_stop_sends_what_is_left(run: Run, start: Start, event: Event) -> None:
+    async def story() -> None:
+        bot = start(0.1)
+        bot.put(*(event(seq) for seq in range(1_200)))
+        await bot.stop(2.0)
+        at_log = await bot.at_log()
+        assert (at_log.seqs, at_log.repeats) == (list(range(1_200)), 0)
+        assert bot.files == []
+
+    run(story())
+
+
+def test_a_refusal_is_spoken_of_once_with_what_the_log_says(
+    run: Run, start: Start, event: Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        bot = start(LogRefused("topic earwitness.events is missing: run earwitness topics create"))
+        for seq in range(100):
+            bot.put(event(seq))
+            await asyncio.sleep(1)
+        assert bot.courier.spooled_events >= 99
+        await bot.stop()
+
+    run(story())
+    assert sum("earwitness topics create" in record.getMessage() for record in caplog.records) == 1
+
+
+def test_what_finds_no_room_while_the_log_refuses_is_dropped_as_refused(run: Run, start: Start, event: Event) -> None:
+    async def story() -> None:
+        bot = start(LogRefused("no"), buffer_bytes=20 * 520, spool_bytes=0)
+        for seq in range(200):
+            bot.put(event(seq))
+            await asyncio.sleep(0.1)
+        bot.log.mood = None
+        await asyncio.sleep(60)
+        at_log = await bot.at_log()
+        assert set(at_log.dropped.values()) == {"refused"}
+        assert sorted([*at_log.seqs, *at_log.dropped]) == list(range(200))
+        await bot.stop()
+
+    run(story())
+
+
+def test_d08_an_event_too_large_for_the_log_is_reported_and_the_others_go_on(
+    run: Run, start: Start, event: Event
+) -> None:
+    async def story() -> None:
+        bot = start(buffer_bytes=10**7)
+        bot.put(event(0), event(1), event(2, size=2_000_000), event(3, kind="call_ended", droppable=0))
+        await asyncio.sleep(1)
+        at_log = await bot.at_log()
+        assert (at_log.seqs, at_log.dropped) == ([0, 1, 3], {2: "too_large"})
+        assert (at_log.reports[0].at_ns, at_log.reports[0].source) == (event(2).at_ns, "writer")
+        bot.log.mood = AWAY
+        bot.put(event(4, size=2_000_000), event(5))
+        await asyncio.sleep(1)
+        bot.log.mood = None
+        await asyncio.sleep(30)
+        at_log = await bot.at_log()
+        assert (at_log.seqs, at_log.dropped) == ([0, 1, 3, 5], {2: "too_large", 4: "too_large"})
+        assert [report.seq for report in at_log.reports] == [0, 1]
+        await bot.stop()
+
+    run(story())
+
+
+def test_with_the_disk_full_too_events_wait_in_memory_and_losses_are_reported(
+    run: Run, start: Start, event: Event
+) -> None:
+    async def story() -> None:
+        disk = NoRoom()
+        bot = start(AWAY, buffer_bytes=50 * 520, disk=disk)
+        for seq in range(500):
+            bot.put(event(seq, droppable=2 if seq % 2 else 1))
+            await asyncio.sleep(0.02)
+        disk.full = False
+        await asyncio.sleep(2)
+        for seq in range(500, 600):
+            bot.put(event(seq))
+            await asyncio.sleep(0.02)
+        bot.log.mood = None
+        await asyncio.sleep(60)
+        at_log = await bot.at_log()
+        assert set(at_log.dropped.values()) == {"spool_full"}
+        assert sorted([*at_log.seqs, *at_log.dropped]) == list(range(600))
+        assert at_log.seqs == sorted(at_log.seqs)
+        assert bot.files == []
+        await bot.stop()
+
+    run(story())
+
+
+def test_a_full_spool_is_drained_when_the_log_is_back_and_used_again(run: Run, start: Start, event: Event) -> None:
+    async def story() -> None:
+        bot = start(AWAY, buffer_bytes=50 * 520, spool_bytes=20_000)
+        for seq in range(500):
+            bot.put(event(seq))
+            await asyncio.sleep(0.02)
+        bot.log.mood = None
+        await asyncio.sleep(60)
+        assert bot.files == []
+        bot.log.mood = AWAY
+        bot.put(event(500))
+        await asyncio.sleep(5)
+        assert len(bot.files) == 1
+        bot.log.mood = None
+        await asyncio.sleep(60)
+        at_log = await bot.at_log()
+        assert sorted([*at_log.seqs, *at_log.dropped]) == list(range(501))
+        assert at_log.seqs == sorted(at_log.seqs)
+        await bot.stop()
+
+    run(story())
+
+
+@pytest.mark.parametrize(("mood", "limit_s"), [(None, 0.01), (0.1, 0.11), ("hang", 0.25), (AWAY, 0.01)])
+def test_a_flush_waits_until_the_events_are_on_the_log_or_on_disk(
+    run: Run, start: Start, event: Event, mood: Any, limit_s: float
+) -> None:
+    async def story() -> None:
+        bot = start(mood)
+        await asyncio.sleep(1)
+        bot.put(event(0), event(1))
+        began_s = asyncio.get_running_loop().time()
+        await bot.courier.flush()
+        assert asyncio.get_running_loop().time() - began_s <= limit_s
+        assert len(bot.buffer) == 0
+        assert bot.courier.in_memory() == []
+        await bot.courier.flush()
+        await bot.stop()
+
+    run(story())
+
+
+def test_a_flush_that_can_store_nothing_does_not_pretend(run: Run, start: Start, event: Event) -> None:
+    async def story() -> None:
+        bot = start(AWAY, spool_bytes=0)
+        bot.put(event(0))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(5):
+                await bot.courier.flush()
+        bot.log.mood = None
+        await bot.courier.flush()
+        assert len(await bot.log.values()) == 1
+        await bot.stop()
+
+    run(story())
+
+
+def test_the_spool_of_a_process_that_is_gone_is_sent_and_removed(
+    run: Run, start: Start, event: Event, spool_folder: Path
+) -> None:
+    async def story() -> None:
+        gone = SpoolFolder(spool_folder, "memory:", 10**7).create()
+        assert gone is not None
+        gone.append([event(seq, call_id="gone") for seq in range(1_500)])
+        gone.append([event(1_500, call_id="gone", size=2_000_000), event(1_501, call_id="gone")])
+        gone.close()
+        bot = start()
+        bot.put(event(0))
+        await asyncio.sleep(5)
+        at_log = await bot.at_log("gone")
+        assert (at_log.seqs, at_log.repeats) == ([*range(1_500), 1_501], 0)
+        assert at_log.dropped == {1_500: "too_large"}
+        # Its own writer may have reported on this call already: another one's numbers need another name.
+        assert at_log.reports[0].source.startswith("writer-")
+        assert (await bot.at_log()).seqs == [0]
+        assert bot.files == []
+        await bot.stop()
+
+    run(story())
+
+
+def test_a_process_that_goes_later_is_adopted_too(run: Run, start: Start, event: Event, spool_folder: Path) -> None:
+    async def story() -> None:
+        bot = start()
+        await asyncio.sleep(10)
+        gone = SpoolFolder(spool_folder, "memory:", 10**7).create()
+        assert gone is not None
+        gone.append([event(7, call_id="gone")])
+        gone.close()
+        await asyncio.sleep(61)
+        assert (await bot.at_log("gone")).seqs == [7]
+        await bot.stop()
+
+    run(story())
+
+
+MOODS = st.sampled_from([None, None, 0.05, 1.0, AWAY, LogRefused("no"), "hang", "deaf"])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_whatever_log_and_disk_do_every_event_is_on_the_log_or_reported_and_in_order(
+    run: Run, start: Start, event: Event, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    step = st.tuples(MOODS, st.booleans(), st.integers(0, 40), st.floats(0.01, 20))
+    script = data.draw(st.lists(step, min_size=1, max_size=8))
+    spool_bytes = data.draw(st.sampled_from([0, 3_000, 10**7]))
+    room = data.draw(st.integers(10, 200))
+    folder = tmp_path_factory.mktemp("home") / "spool"
+
+    async def story() -> None:
+        disk = NoRoom()
+        bot = start(folder=folder, buffer_bytes=room * 520, spool_bytes=spool_bytes, disk=disk)
+        seq = 0
+        for mood, full, count, rest_s in script:
+            bot.log.mood, disk.full = mood, full
+            for _ in range(count):
+                bot.put(event(seq, droppable=seq % 3))
+                seq += 1
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(rest_s)
+        bot.log.mood, disk.full = None, False
+        await asyncio.sleep(120)
+        at_log = await bot.at_log()
+        assert sorted([*at_log.seqs, *at_log.dropped]) == list(range(seq))
+        assert at_log.seqs == sorted(at_log.seqs)
+        assert bot.files == []
+        assert await bot.stop() <= 2.0
+
+    run(story())
