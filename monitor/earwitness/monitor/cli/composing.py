@@ -21,6 +21,7 @@ from earwitness.monitor.home import home
 from earwitness.monitor.log.open import LogSettings, open_log
 from earwitness.monitor.log.protocol import Log
 from earwitness.monitor.log.url import LogUrl, SqliteUrl, default_log_url, parse_log_url
+from earwitness.monitor.logging import configure
 from earwitness.monitor.settings import Settings, Sources, load_settings, option
 from earwitness.monitor.strict_yaml import did_you_mean
 
@@ -36,9 +37,12 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     for name, setting in (("log", "log"), ("port", "metrics.port"), ("rules", "alerts.file")):
         if (given := getattr(arguments, name, None)) is not None:
             options[setting] = (given if isinstance(given, int) else str(given), f"--{name}")
-    return load_settings(
+    settings = load_settings(
         Sources(environ=os.environ, options=options, file=arguments.settings, here=Path(), home=home(os.environ))
     )
+    # Commands answer on standard output; only `run` has more to say of itself than errors.
+    configure(level="error", format=settings.logging.format)
+    return settings
 
 
 def log_url(settings: Settings) -> LogUrl:

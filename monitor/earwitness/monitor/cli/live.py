@@ -26,8 +26,10 @@ from earwitness.monitor.cli.views.top_data import LogState, OpenAlert, TopData, 
 from earwitness.monitor.cli.views.top_view import top_view
 from earwitness.monitor.log.protocol import LogError
 from earwitness.monitor.measures.reading import Labels
+from earwitness.monitor.measures.windows import Windows
 
 RESOLVED_SHOWN_NS = 300_000_000_000
+LONGEST_LAG_NS = 30_000_000_000
 
 
 class Model:
@@ -59,6 +61,7 @@ class Model:
         """What is to be shown at a moment."""
         self.fold.advance(now_ns)
         windows = self.fold.windows
+        now_ns = settled_ns(windows, now_ns)
         rows = gather_rows(windows, now_ns=now_ns, window_s=self._window_s)
         groups = [row.group for row in rows]
         if self._chosen is not None and self._chosen in groups:  # it stays chosen although others came before it
@@ -78,6 +81,7 @@ class Model:
             selected=self._selected,
             alerts=open_alerts(self._store.kept.alerts.values(), now_ns),
             trend=self._trend(chosen, now_ns) if chosen is not None else (),
+            notes=notes_of(self.fold),
             worst=worst_of(windows, chosen, now_ns=now_ns, window_s=self._window_s) if chosen is not None else None,
         )
 
@@ -98,6 +102,24 @@ class Model:
             known = (step, trend(self.fold.windows, group, now_ns=now_ns))
             self._trends = {group: known}
         return known[1]
+
+
+def notes_of(fold: LogFold) -> list[str]:
+    """What is wrong with the fold itself."""
+    notes: list[str] = []
+    if broken := fold.handler.fold.broken_calls:
+        notes.append(
+            f"{wording.plural(broken, 'call')} could not be worked out: a fault of Earwitness, please report it"
+        )
+    if lost := fold.stats.lost:
+        notes.append(f"{wording.plural(lost, 'event')} were gone before they were read")
+    return notes
+
+
+def settled_ns(windows: Windows, now_ns: int) -> int:
+    """The moment to read at: how far everything was folded, unless that lies far back."""
+    mark_ns = windows.watermark_ns
+    return mark_ns if mark_ns is not None and 0 <= now_ns - mark_ns <= LONGEST_LAG_NS else now_ns
 
 
 def open_alerts(alerts: Iterable[Alert], now_ns: int) -> list[OpenAlert]:

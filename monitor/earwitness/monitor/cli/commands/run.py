@@ -20,6 +20,7 @@ from earwitness.consumers.monitor import Monitor
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor import wording
 from earwitness.monitor.cli.composing import log_url, monitor_settings, opened_log, run_async, settings_of
+from earwitness.monitor.cli.live import settled_ns
 from earwitness.monitor.logging import configure
 from earwitness.monitor.measures.windows import Windows
 from earwitness.monitor.settings import Settings
@@ -49,7 +50,7 @@ async def _run(settings: Settings, monitoring: MonitorSettings, rules: Sequence[
         await alerts.start()
 
         async def on_tick(windows: Windows, now_ns: int) -> None:
-            await alerts.tick(windows, now_ns)
+            await alerts.tick(windows, settled_ns(windows, now_ns))
 
         try:
             monitor = Monitor(log, monitoring, stop=stop, on_tick=on_tick)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import os
 import sys
 import time
@@ -23,6 +24,7 @@ from earwitness.monitor.cli.live import Model, Screen, plain_width
 from earwitness.monitor.cli.views.top_view import top_view
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.log.protocol import LogError
+from earwitness.monitor.logging import configure
 from earwitness.monitor.measures.windows import STEP_OF
 from earwitness.monitor.settings import Settings
 
@@ -39,6 +41,9 @@ def execute(arguments: argparse.Namespace) -> int:
         raise BadInput("choose 0.1 to 3600 seconds", where="--every")
     live = not arguments.once and sys.stdout.isatty() and sys.stdin.isatty() and os.environ.get("TERM") != "dumb"
     every_s = arguments.every or (LIVE_EVERY_S if live else PLAIN_EVERY_S)
+
+    if live:  # it would be written over the view, which counts what matters of it
+        configure(level="error", stream=io.StringIO())
 
     async def work(stop: asyncio.Event) -> None:
         await or_stopped(_show(settings, window_s, every_s, live=live, once=arguments.once), stop)

@@ -110,7 +110,7 @@ def _call(call: Json) -> str:
     middle = (timed[(len(timed) - 1) // 2] + timed[len(timed) // 2]) / 2 if timed else None
     lasted = wording.compact_span(call["duration_s"]) if call["duration_s"] is not None else wording.NOTHING
     outcome = OUTCOME_WORDS.get(call["outcome"] or "", (call["outcome"] or "unknown").replace("_", " "))
-    return (
-        f"  {wording.printable(call['call_id'], 23):<24}{lasted:>8}{len(call['turns']):>7}"
-        f"{wording.milliseconds(middle):>9}{wording.milliseconds(timed[-1] if timed else None):>9}{len(call['overlaps']):>10}  {outcome}"
-    )
+    worst = wording.milliseconds(timed[-1] if timed else None)
+    name, turns, overlaps = wording.printable(call["call_id"], 23), len(call["turns"]), len(call["overlaps"])
+    numbers = f"{lasted:>8}{turns:>7}{wording.milliseconds(middle):>9}{worst:>9}{overlaps:>10}"
+    return f"  {name:<24}{numbers}  {outcome}"

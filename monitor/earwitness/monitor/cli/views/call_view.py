@@ -171,15 +171,25 @@ def _caller_spans(found: Sequence[AnyRecord]) -> list[Span]:
 def _lines(found: Sequence[AnyRecord]) -> Iterable[_Line]:
     turns = {r.id: r for r in found if isinstance(r, Turn)}
     answers = {t.answered_by: t for t in turns.values() if t.answered_by}
+    # Speech that began over the agent's may open a turn: said once, with what became of the overlap beside it.
+    overlaps = {r.u_on_ns: r for r in found if isinstance(r, Overlap)}
+    opened = {t.u_on_ns for t in turns.values() if t.text}
     for r in found:
         match r:
             case Turn():
                 at_ns = r.u_on_ns if r.u_on_ns is not None else r.u_off_ns if r.u_off_ns is not None else r.d_ns or 0
-                yield _Line(at_ns, 0, subject_words(r.id), "caller", quoted(r.text), turn_note(r))
+                yield _Line(
+                    at_ns,
+                    0,
+                    subject_words(r.id),
+                    "caller",
+                    quoted(r.text),
+                    _joined(turn_note(r), overlaps.get(r.u_on_ns)),
+                )
             case AgentTurn():
                 note = answer_note(answers.get(r.id), r)
                 yield _Line(r.a_on_ns or 0, 2, "", "agent", quoted(r.text), note)
-            case Overlap():
+            case Overlap() if r.u_on_ns not in opened:
                 yield _Line(r.u_on_ns, 1, subject_words(r.id), "caller", quoted(r.text), overlap_note(r))
             case DeadAir():
                 note = f"dead air {dead_air_s(r, None):.1f} s: {owners(r)}" if r.end_ns else "dead air, going on"
@@ -190,6 +200,10 @@ def _lines(found: Sequence[AnyRecord]) -> Iterable[_Line]:
                 yield _Line(r.at_ns, 1, "", "", "", f"agent interrupts the caller ({r.cause.replace('_', ' ')})")
             case _:
                 pass
+
+
+def _joined(note: str, overlap: Overlap | None) -> str:
+    return note if overlap is None else " · ".join(part for part in (overlap_note(overlap), note) if part)
 
 
 def _shown(line: _Line, width: int) -> list[str]:

@@ -24,6 +24,7 @@ PARTS = (
     ("unattributed", "other"),
 )  # fmt: skip
 AGENT_WIDTH = 15
+LABEL_WIDTH = 28
 
 
 def top_view(data: TopData, *, width: int = 100, height: int | None = None, zone: tzinfo | None = None) -> list[Text]:
@@ -93,7 +94,7 @@ def _headings(data: TopData) -> list[Text]:
 def _row(row: AgentRow, *, chosen: bool) -> Text:
     latency = row["response_latency"]
     name = wording.group_name(row.group)
-    name = name if len(name) < AGENT_WIDTH else name[: AGENT_WIDTH - 2] + "…"
+    name = name if len(name) <= AGENT_WIDTH else name[: AGENT_WIDTH - 1] + "…"
     line = Text(
         f"{'▸' if chosen else ' '}{name:<{AGENT_WIDTH}}{row['calls_in_progress'].count:>5}{row['calls'].count:>9}"
     )
@@ -156,7 +157,7 @@ def _chosen(data: TopData, width: int) -> list[Text]:
         bits.append("window not complete")
     name = wording.group_name(row.group)
     lines = [Text(f"{' · '.join(bits):>{width}}", style="dim"), Text(f" {name}", style="bold")]
-    lines.append(_labelled("where the time goes (p50)", _parts(row["latency_part"])))
+    lines.append(_labelled("where the time goes (p50)", _parts(row["latency_part"], width - LABEL_WIDTH)))
     lines.append(_labelled("p95 of each minute", _spark(data.trend)))
     lines.append(_labelled("interruptions", _cells(row["overlaps"])))
     lines.append(_labelled("outcomes", _outcomes(row["calls"], row["escalation"])))
@@ -165,17 +166,25 @@ def _chosen(data: TopData, width: int) -> list[Text]:
 
 
 def _labelled(label: str, text: str) -> Text:
-    return Text.assemble((f"  {label:<26}", "dim"), text)
+    return Text.assemble((f"  {label:<{LABEL_WIDTH - 2}}", "dim"), text)
 
 
-def _parts(reading: Reading) -> str:
+def _parts(reading: Reading, width: int) -> str:
+    """Parts with bars, the bars as long as the line allows; the smallest are left out where it does not."""
     found = [(label, reading.by_class[name]) for name, label in PARTS if reading.by_class.get(name)]
     if not found:
         return "nothing measured yet"
     longest = max(ms for _, ms in found)
-    large = [(label, ms) for label, ms in found if ms * 25 >= longest]
-    bars = (f"{label} {ms:,} {'▇' * max(1, round(8 * ms / longest))}" for label, ms in large)
-    return "   ".join(bars) + f"   (n {reading.n:,})"
+    end = f"  (n {reading.n:,})"
+    while True:
+        for bar in (8, 6, 4, 3, 2):
+            shown = (f"{label} {ms:,} {'▇' * max(1, round(bar * ms / longest))}" for label, ms in found)
+            text = "  ".join(shown) + end
+            if len(text) <= width:
+                return text
+        if len(found) == 1:
+            return text
+        found.remove(min(found, key=lambda part: part[1]))
 
 
 def _spark(trend: Sequence[float | None]) -> str:
