@@ -35,9 +35,12 @@ from examples.demo.watch import Watch
 
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.log.protocol import LogError
+from earwitness.monitor.logging import configure
 
 RULES = ROOT / "examples" / "demo" / "rules.yaml"
 REFRESH_S = 1.0
+LONGEST_S = 155.0
+"""After this the demo ends, with what was measured by then, however slow the machine is."""
 PATIENCE_S = 15.0
 """How long the demo waits, after its last call, for alerts that are still to resolve."""
 WIDTH = 100
@@ -87,9 +90,9 @@ async def run(folder: Path, bookings: Sequence[Booking], screen: Screen) -> int:
         monitor = ("--log", url, "--rules", str(RULES), "--port", "0", "--set", "alerts.every_s=2")
         await household.start("monitor", EARWITNESS, "run", *monitor, environ={"EARWITNESS_HOME": str(folder)})
         screen.say(
-            f"monitor is up on the embedded log, with the demo's own rules ({RULES.name}: minimum counts far too low"
+            f"the monitor runs on an embedded log, with alert rules of the demo's own ({RULES.relative_to(ROOT)}):"
         )
-        screen.say("  for anything but a demonstration of two minutes)")
+        screen.say("  their minimum counts are far too low for anything but a demonstration of two minutes")
         bots = await start_bots(household, folder, {booking.agent for booking in bookings}, screen)
         board = Switchboard(bots, lambda call: screen.say(call_line(call)))
         screen.say(f"{len(bots)} bots are up; placing {len(bookings)} calls")
@@ -131,7 +134,7 @@ async def start_bots(household: Household, folder: Path, agents: Collection[str]
 
 async def look_on(watch: Watch, screen: Screen, calling: asyncio.Future[None], bookings: int) -> None:
     """Show the numbers until every call has ended and the alerts have said what is to be said of it."""
-    patience_s = float("inf")
+    patience_s = time.monotonic() + LONGEST_S
     while time.monotonic() < patience_s:
         for line in await watch.refresh():
             screen.say(line)
@@ -178,7 +181,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / ".run", help="where the run's folder is made")
     chosen = parser.parse_args(arguments)
     folder = run_folder(chosen.folder.resolve())
-    plain = chosen.plain or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb"
+    with (folder / "logs" / "demo.log").open("w") as own_log:
+        configure(format="json", stream=own_log)
+        return show(folder, plain=chosen.plain or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb")
+
+
+def show(folder: Path, *, plain: bool) -> int:
+    """Run the demo on this terminal; the exit code."""
     screen: Screen = Plain() if plain else Terminal()
     screen.say(f"Earwitness demo: {len(BOOKINGS)} real calls, about two and a half minutes. Files: {folder}")
 
