@@ -21,6 +21,8 @@ class LogSettings:
     kafka: Mapping[str, object] = field(default_factory=dict[str, object])
     retention_days: float = 8.0
     retention_bytes: int = 4 * 1024**3
+    busy_timeout_s: float = 5.0
+    """How long the embedded log waits for another process that holds it: an exit may have to wait as long."""
 
 
 async def open_log(url: str | LogUrl, *, settings: LogSettings | None = None) -> Log:
@@ -31,7 +33,11 @@ async def open_log(url: str | LogUrl, *, settings: LogSettings | None = None) ->
     settings = settings or LogSettings()
     found = parse_log_url(url) if isinstance(url, str) else url
     if isinstance(found, SqliteUrl):
-        kept = EmbeddedSettings(keep_s=settings.retention_days * 24 * 3600, keep_bytes=settings.retention_bytes)
+        kept = EmbeddedSettings(
+            keep_s=settings.retention_days * 24 * 3600,
+            keep_bytes=settings.retention_bytes,
+            busy_timeout_s=settings.busy_timeout_s,
+        )
         topics = topic_specs(DEFAULT_PREFIX, EMBEDDED_PARTITIONS)
         return await EmbeddedLog.open(found, topics, settings=kept)
     # Only those who use Kafka pay for loading its client.
