@@ -89,7 +89,10 @@ def _build(
         LLMContext([{"role": "system", "content": "order desk"}]), user_params=LLMUserAggregatorParams(**params)
     )
     user, assistant = pair.user(), pair.assistant()
-    stt = llm = tts = None
+    stt: Any = None
+    llm: Any
+    tts: Any = None
+    middle: list[Any]
     if script.mode == "cascade":
         stt, llm, tts = OracleSTT(script), ScriptedLLM(script), ToneTTS(script)
         middle = [stt, user, llm, tts]

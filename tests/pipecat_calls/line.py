@@ -96,7 +96,8 @@ class CallerIn(BaseInputTransport):
         self._tasks = [self.create_task(self._microphone())]
 
     async def cleanup(self) -> None:
-        await super().cleanup()
+        base: Any = super()
+        await base.cleanup()
         for task in self._tasks:
             await self.cancel_task(task)
 

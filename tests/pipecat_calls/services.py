@@ -11,6 +11,7 @@ from pipecat.audio.turn.base_turn_analyzer import BaseTurnAnalyzer, BaseTurnPara
 from pipecat.audio.vad.vad_analyzer import VADAnalyzer, VADParams, VADState
 from pipecat.frames.frames import (
     Frame,
+    FunctionCallFromLLM,
     FunctionCallResultFrame,
     InputAudioRawFrame,
     InterimTranscriptionFrame,
@@ -28,7 +29,7 @@ from pipecat.frames.frames import (
 )
 from pipecat.metrics.metrics import MetricsData
 from pipecat.processors.frame_processor import FrameDirection
-from pipecat.services.llm_service import FunctionCallFromLLM, FunctionCallParams, LLMService
+from pipecat.services.llm_service import FunctionCallParams, LLMService
 from pipecat.services.settings import LLMSettings, STTSettings, TTSSettings
 from pipecat.services.stt_service import STTService
 from pipecat.services.tts_service import TTSService
@@ -139,7 +140,7 @@ class OracleSTT(STTService):
             await self.push_frame(frame)
 
 
-class ScriptedLLM(LLMService):  # type: ignore[type-arg]
+class ScriptedLLM(LLMService):
     """Answers with the script's replies, one for each inference."""
 
     def __init__(self, script: Script) -> None:
@@ -230,7 +231,7 @@ class ToneTTS(TTSService):
             await asyncio.sleep(0.02)
 
 
-class RealtimeModel(LLMService):  # type: ignore[type-arg]
+class RealtimeModel(LLMService):
     """A speech-to-speech service: detects turns itself, answers with audio, and gives the caller's words late and
     upstream."""
 

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pipecat.observers.base_observer import BaseObserver
+from pipecat.processors.filters.identity_filter import IdentityFilter
+from pipecat_calls.call import place_call
+from pipecat_calls.fixtures import RunCall
+from pipecat_calls.script import At, CallTool, Reply, Say, Script, Tool
+
 from earwitness.monitor.contract.events import App, CallEnded, CallStarted, LateFact, SpeechStarted
-from earwitness.processors import Witness, attach
-from earwitness.processors import setup_file
+from earwitness.processors import Witness, attach, setup_file
 from earwitness.processors import witness as witness_module
 from earwitness.processors.bot_settings import BotSettings
 from earwitness.processors.observer import CallObserver
 from earwitness.processors.redaction import NoRedaction
 from earwitness.processors.setup_file import setup_file_path
 from earwitness.processors.sink import MemorySink
-from pipecat.observers.base_observer import BaseObserver
-from pipecat.processors.filters.identity_filter import IdentityFilter
-from pipecat_calls.call import place_call
-from pipecat_calls.fixtures import RunCall
-from pipecat_calls.script import At, CallTool, Reply, Say, Script, Tool
 
 pytestmark = pytest.mark.pipecat
 
@@ -216,8 +216,8 @@ def test_nothing_of_a_call_is_kept_when_it_is_over(run_call: RunCall) -> None:
 
     observer = call.witness.observer()
     assert isinstance(observer, CallObserver)
-    assert observer._runs.live == {}
-    assert observer._runs.of_context == {}
+    assert observer._families.runs.live == {}
+    assert observer._families.runs.of_context == {}
     assert observer._held == []
     assert observer._hooks._on == []
     assert Counter(event.kind for event in call.events)["call_ended"] == 1

@@ -6,6 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
+from pipecat.frames.frames import CancelFrame, EndFrame, ErrorFrame, Frame, StopFrame, TTSAudioRawFrame
+from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
+from pipecat_calls.fixtures import RunCall
+from pipecat_calls.script import At, Reply, Say, Script
+
 from earwitness.monitor.contract.events import (
     AudioGap,
     CallEnded,
@@ -19,10 +24,6 @@ from earwitness.monitor.contract.events import (
 )
 from earwitness.processors.observer import CallObserver
 from earwitness.processors.sink import MemorySink, Outbound
-from pipecat.frames.frames import CancelFrame, EndFrame, ErrorFrame, Frame, StopFrame, TTSAudioRawFrame
-from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
-from pipecat_calls.fixtures import RunCall
-from pipecat_calls.script import At, Reply, Say, Script
 
 pytestmark = pytest.mark.pipecat
 
@@ -66,10 +67,10 @@ def test_the_first_cause_seen_is_the_cause(
 def test_an_end_that_the_agent_asked_for_stays_its_own_when_the_line_drops_behind_it(run_call: RunCall) -> None:
     async def end_then_drop(call: Any) -> None:
         await call.worker.queue_frame(EndFrame(reason="done"))
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)  # the agent is still finishing its sentence
         await call.line.fire("on_client_disconnected", "client")
 
-    call = run_call(Script(replies=(HELLO,), events=(At(4.0, end_then_drop),), ends_s=12))
+    call = run_call(Script(replies=(HELLO,), events=(At(1.0, end_then_drop),), ends_s=12))
 
     assert call.one(CallEnded).cause == "agent"
     assert call.one(Transport).event == "disconnected"
@@ -206,11 +207,12 @@ def test_a40_an_observer_that_never_sees_a_frame_says_so(run_call: RunCall) -> N
         observer = next(o for o in call.worker._observer._observers if isinstance(o, CallObserver))
         call.worker._observer._observers.remove(observer)
 
+    from pipecat_calls.call import place_call
+
     from earwitness.processors.attach import attach
     from earwitness.processors.bot_settings import BotSettings
     from earwitness.processors.redaction import NoRedaction
     from earwitness.processors.witness import Witness
-    from pipecat_calls.call import place_call
 
     sink = MemorySink()
 

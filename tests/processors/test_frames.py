@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from earwitness.processors.frames import Dispatch, frame_class, optional_class, short_name
 from pipecat.frames.frames import AggregatedTextFrame, LLMTextFrame, TTSTextFrame
+
+from earwitness.processors.frames import Dispatch, frame_class, optional_class, short_name
 
 
 def handler(_: Any) -> None: ...

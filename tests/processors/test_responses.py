@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from earwitness.monitor.contract.events import AgentText, Playout, Response, Stage, Tool, Transfer, TurnStarted
 from pipecat.frames.frames import (
     FunctionCallCancelFrame,
     FunctionCallFromLLM,
@@ -19,7 +18,10 @@ from pipecat.frames.frames import (
 )
 from pipecat.metrics.metrics import TTFBMetricsData
 from pipecat_calls.fixtures import RunCall
-from pipecat_calls.script import At, CallTool, Reply, Say, Script, Tool as ToolScript
+from pipecat_calls.script import At, CallTool, Reply, Say, Script
+from pipecat_calls.script import Tool as ToolScript
+
+from earwitness.monitor.contract.events import AgentText, Playout, Response, Stage, Tool, Transfer, TurnStarted
 
 pytestmark = pytest.mark.pipecat
 

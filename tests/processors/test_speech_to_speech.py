@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pipecat.frames.frames import InterimTranscriptionFrame, UserStartedSpeakingFrame, UserStoppedSpeakingFrame
+from pipecat.processors.frame_processor import FrameDirection
+from pipecat_calls.fixtures import RunCall
+from pipecat_calls.script import At, Reply, Say, Script
+
 from earwitness.monitor.contract.events import (
     AgentText,
     CallEnded,
@@ -16,10 +21,6 @@ from earwitness.monitor.contract.events import (
     Transcript,
 )
 from earwitness.processors.facts import transcripts
-from pipecat.frames.frames import InterimTranscriptionFrame, UserStartedSpeakingFrame, UserStoppedSpeakingFrame
-from pipecat.processors.frame_processor import FrameDirection
-from pipecat_calls.fixtures import RunCall
-from pipecat_calls.script import At, Reply, Say, Script
 
 pytestmark = pytest.mark.pipecat
 

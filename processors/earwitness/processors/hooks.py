@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from earwitness.processors.facts.agent_text import Words
-from earwitness.processors.facts.line import Line
+from earwitness.processors.facts.families import Families
 from earwitness.processors.facts.responses import context_key
-from earwitness.processors.facts.runs import Runs
 from earwitness.processors.facts.shared import Moments
 from earwitness.processors.frames import frame_class, optional_class
 
@@ -19,11 +17,11 @@ from earwitness.processors.frames import frame_class, optional_class
 class Hooks:
     """Handlers put on a pipeline's parts, and taken off again at the end of the call."""
 
-    def __init__(self, now: Moments, words: Words, line: Line, runs: Runs) -> None:
+    def __init__(self, now: Moments, families: Families) -> None:
         self._now = now
-        self._words = words
-        self._line = line
-        self._runs = runs
+        self._words = families.words
+        self._line = families.line
+        self._runs = families.runs
         self._on: list[tuple[Any, str, Any]] = []
         self._leaving: dict[type[Any], Callable[[int, Any], None]] = {}
         for name, left in (
@@ -34,7 +32,7 @@ class Hooks:
             kind = frame_class(name)
             if kind is not None:
                 self._leaving[kind] = left
-        for kind in line.transfer_frames():
+        for kind in self._line.transfer_frames():
             self._leaving[kind] = self._transfer_left
 
     def attach(self, parts: Any, transport: Any = None) -> None:
@@ -63,13 +61,15 @@ class Hooks:
     def detach(self) -> None:
         """Take all handlers off, so that no part keeps the call alive."""
         for part, event, handler in self._on:
-            handlers = getattr((getattr(part, "_event_handlers", None) or {}).get(event), "handlers", None)
-            if isinstance(handlers, list) and handler in handlers:
+            registered: dict[str, Any] = getattr(part, "_event_handlers", None) or {}
+            handlers: list[Any] = getattr(registered.get(event), "handlers", None) or []
+            if handler in handlers:
                 handlers.remove(handler)
         self._on.clear()
 
     def _left_output(self, _: Any, frame: Any) -> None:
-        left = self._leaving.get(type(frame))
+        kind: type[Any] = frame.__class__
+        left = self._leaving.get(kind)
         if left is not None:
             left(self._now.clock.now_ns(), frame)
 

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
+from earwitness.processors.frames import Handler
 from earwitness.processors.pipeline_parts import Parts
 
 _REALTIME = ("realtime", "geminilive", "geminimultimodallive", "novasonic", "ultravox", "openailive")
@@ -49,6 +50,15 @@ class Identity:
         self.parts = Parts([])
 
     # frames that tell
+
+    def frames(self) -> dict[str, Handler]:
+        """Handlers by frame class name."""
+        return {
+            "SpeechControlParamsFrame": self.speech_params,
+            "ServiceMetadataFrame": self.service_metadata,
+            "STTMetadataFrame": self.service_metadata,
+            "LLMServiceMetadataFrame": self.service_metadata,
+        }
 
     def speech_params(self, data: Any) -> None:
         """``SpeechControlParamsFrame``: the VAD's settings as they are."""

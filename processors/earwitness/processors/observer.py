@@ -6,7 +6,6 @@ exception, and reads its queue only as long as the observer lets it: so everythi
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -14,36 +13,27 @@ from typing import Any, Final
 from pipecat.observers.base_observer import BaseObserver
 
 from earwitness.monitor.contract.events import CallEnded, CallStarted
+from earwitness.processors.backlog import Backlog
 from earwitness.processors.clock import CallClock
-from earwitness.processors.facts.agent_text import Words
-from earwitness.processors.facts.ending import Ending
-from earwitness.processors.facts.line import Line
-from earwitness.processors.facts.playout import Written
-from earwitness.processors.facts.responses import Responses
-from earwitness.processors.facts.runs import Runs
-from earwitness.processors.facts.services import Faults, Metrics, ServiceKinds
+from earwitness.processors.facts.families import Families
 from earwitness.processors.facts.shared import Moments
-from earwitness.processors.facts.speech import Speech
-from earwitness.processors.facts.tools import TRANSFER_TOOLS, Tools
-from earwitness.processors.facts.transcripts import Transcripts
-from earwitness.processors.facts.turns import Turns
-from earwitness.processors.frames import UPSTREAM, Dispatch, frame_class
+from earwitness.processors.facts.tools import TRANSFER_TOOLS
+from earwitness.processors.frames import UPSTREAM, frame_class
 from earwitness.processors.hooks import Hooks
 from earwitness.processors.identity import Identity
 from earwitness.processors.pipeline_parts import Parts, parts_of, parts_of_worker
 from earwitness.processors.pulse import Pulse
 from earwitness.processors.recorder import Recorder
 
-FIRST_PUSH_ONLY: Final = "observe_every_push" in inspect.signature(BaseObserver.__init__).parameters
+_make_base: Any = getattr(BaseObserver, "__init__")  # noqa: B009 - its annotations are partly missing
+FIRST_PUSH_ONLY: Final = "observe_every_push" in inspect.signature(_make_base).parameters
 """Whether the running Pipecat tells first pushes apart by itself (1.12 and newer)."""
 REMEMBERED: Final = 4_096
 """Frames remembered by id where it does not."""
-DRAIN_MOST: Final = 20_000
-"""Frames still queued for us that are looked at after the end, before the tail is given up as incomplete."""
 
 _EARLY: Final = frozenset({"StartFrame", "MetricsFrame", "SpeechControlParamsFrame", "ClientConnectedFrame"})
 """Frames that may come before the pipeline has started."""
-_AUDIO_IN: Final = frame_class("InputAudioRawFrame")
+_AUDIO_IN: Final = frame_class("InputAudioRawFrame") or type(None)
 
 
 class CallObserver(BaseObserver):
@@ -79,8 +69,13 @@ class CallObserver(BaseObserver):
         self._tell_started = started
         self._now = Moments(recorder, clock)
         self._identity = Identity()
-        self._build(transfer_tools)
-        self._hooks = Hooks(self._now, self._words, self._line, self._runs)
+        self._families = Families(self._now, self._identity, transfer_tools)
+        self._dispatch = self._families.dispatch
+        self._dispatch.add({"StartFrame": self._pipeline_found})
+        self._speech, self._ending = self._families.speech, self._families.ending
+        self._hooks = Hooks(self._now, self._families)
+        self._backlog = Backlog(self)
+        self._audio_types: dict[type[Any], bool] = {}
         self._pulse = pulse or Pulse(recorder, clock)
         self._pulse.watch(self)
         self._seen: dict[int, None] = {}
@@ -89,64 +84,27 @@ class CallObserver(BaseObserver):
         self._looked = False
         self._ended = False
         self._pipeline_started = False
-        self._proxies: Any = None
         self._worker: Any = None
         self.frames_seen = 0
         self.last_frame_ns = 0
 
-    def _build(self, transfer_tools: str) -> None:
-        now = self._now
-        self._runs = Runs()
-        kinds = ServiceKinds()
-        self._ending = Ending(now)
-        self._line = Line(now, self._ending.disconnected)
-        self._turns = Turns(now)
-        self._speech = Speech(now)
-        self._words = Words(now, self._runs)
-        responses = Responses(now, self._runs)
-        self._written = Written(now, self._runs, self._words.cut)
-        self._faults = Faults(now, kinds)
-        tools = Tools(now, responses.tool_called, responses.tool_settled, transfer_tools)
-        metrics = Metrics(now, self._runs, kinds, self._turns.verdict)
-        # order of the handlers of one frame: the turn first, then what refers to it; what is cut off before why
-        self._families = (
-            self._turns, self._speech, Transcripts(now), metrics, self._faults, tools, responses, self._words,
-            self._written, self._line, self._ending,
-        )  # fmt: skip
-        self._dispatch = Dispatch()
-        for family in self._families:
-            self._dispatch.add(family.frames())
-        for kind, handler in self._line.transfer_frames().items():
-            self._dispatch.add_class(kind, handler)
-        self._dispatch.add(
-            {
-                "StartFrame": self._pipeline_found,
-                "SpeechControlParamsFrame": self._identity.speech_params,
-                "ServiceMetadataFrame": self._identity.service_metadata,
-                "STTMetadataFrame": self._identity.service_metadata,
-                "LLMServiceMetadataFrame": self._identity.service_metadata,
-            }
-        )
-        self._audio_in: type[Any] = _AUDIO_IN or type(None)
-        self._audio_types: dict[type[Any], bool] = {}
-
     # Pipecat's side
 
-    async def setup(self, *args: Any) -> None:
+    async def setup(self, task_manager: Any) -> None:
         """See ``BaseObserver``: the pipeline is being set up."""
         base: Any = super()
         if hasattr(base, "setup"):
-            await base.setup(*args)
+            await base.setup(task_manager)
         self._pulse.start()
 
     async def on_push_frame(self, data: Any) -> None:
         """See ``BaseObserver``: a frame goes from one processor to the next."""
         try:
             frame = data.frame
-            kind = type(frame)
+            kind: type[Any] = frame.__class__
             is_audio = self._audio_types.get(kind)
             if is_audio is None:
-                is_audio = self._audio_types[kind] = issubclass(kind, self._audio_in)
+                is_audio = self._audio_types[kind] = issubclass(kind, _AUDIO_IN)
             at_ns = data.timestamp
             if is_audio:
                 self._now.last_caller_audio_ns = at_ns
@@ -200,7 +158,7 @@ class CallObserver(BaseObserver):
         self._looked = True
         self._clock.follow(data.source.get_clock().get_time)
         self._pulse.start()
-        self._proxies = getattr(_worker_observer(data.source), "_proxies", None)
+        self._backlog.find(data.source)
         worker = getattr(getattr(data.source, "_setup", None), "pipeline_worker", None)
         if worker is not None:
             self.watch_worker(worker)
@@ -229,8 +187,14 @@ class CallObserver(BaseObserver):
         self.inspect(parts_of_worker(worker), transport)
         if first:
             self._hooks.listen(worker, "on_pipeline_finished", self._finished)
-            self._hooks.listen(worker, "on_setup_timeout", lambda *_: self.failed("setting up took too long"))
-            self._hooks.listen(worker, "on_pipeline_timeout", lambda *_: self.failed("a frame did not come through"))
+            self._hooks.listen(worker, "on_setup_timeout", self._setup_timed_out)
+            self._hooks.listen(worker, "on_pipeline_timeout", self._frame_timed_out)
+
+    def _setup_timed_out(self, *_: Any) -> None:
+        self._ending.failed("setting up took too long")
+
+    def _frame_timed_out(self, *_: Any) -> None:
+        self._ending.failed("a frame did not come through the pipeline")
 
     def keep_pulse(self) -> None:
         """Begin to beat now, if a loop runs: an observer that is never called must still be missed."""
@@ -285,12 +249,7 @@ class CallObserver(BaseObserver):
         for _, data, handlers in held:
             if self._identity.speech_params in handlers or self._identity.service_metadata in handlers:
                 self._handle(data, handlers)
-        self._now.realtime = bool(self._identity.realtime)
-        self._now.min_words = self._identity.min_words
-        self._speech.vad_start_s = self._identity.vad_start_s
-        self._speech.vad_stop_s = self._identity.vad_stop_s
-        mutes = self._identity.mutes
-        self._turns.mute_cause = mutes[0] if len(mutes) == 1 else None
+        self._families.told(self._now, self._identity)
         caller_tap, agent_tap = self._taps()
         self._speech.watch_gaps = not caller_tap
         fields = {**self._identity.fields(caller_tap=caller_tap, agent_tap=agent_tap)}
@@ -308,7 +267,7 @@ class CallObserver(BaseObserver):
     def tick(self, at_ns: int) -> None:
         """Twice a second: what no frame tells."""
         try:
-            if self._ended or not self._clock.running or self._backlog() > 0:
+            if self._ended or not self._clock.running or len(self._backlog) > 0:
                 return
             if self._started:
                 self._catch_up(at_ns)
@@ -321,42 +280,13 @@ class CallObserver(BaseObserver):
         end_ns = self._ending.end_seen_ns
         return end_ns is not None and at_ns - max(end_ns, self.last_frame_ns) >= patience_ns
 
-    def _queue(self) -> Any:
-        proxies = self._proxies
-        proxy = proxies.get(self) if isinstance(proxies, dict) else None
-        return getattr(proxy, "queue", None)
-
-    def _backlog(self) -> int:
-        queue = self._queue()
-        return int(queue.qsize()) if queue is not None else 0
-
-    def _drain(self) -> bool:
-        """Look at what still waits in our queue: Pipecat stops reading it before it is empty. False: gave up."""
-        queue = self._queue()
-        if queue is None:
-            return True
-        for _ in range(DRAIN_MOST):
-            try:
-                data = queue.get_nowait()
-            except asyncio.QueueEmpty:
-                return True
-            queue.task_done()
-            if hasattr(data, "first_push") or hasattr(data, "destination"):
-                # nothing in it awaits anything, so one step runs it through
-                _run_through(self.on_push_frame(data))
-        return bool(queue.empty())
-
-    def failed(self, reason: str) -> None:
-        """The pipeline could not be set up or started."""
-        self._ending.failed(reason)
-
     async def finalise(self, *, stuck: bool = False) -> None:
         """Report the end of the call, once, on whatever comes first: finished, cleaned up, or stuck."""
         if self._ended:
             return
         complete = True
         try:
-            complete = self._drain()
+            complete = self._backlog.drain()
         except Exception as error:
             self._fault(error)
         if self._ended:
@@ -369,7 +299,7 @@ class CallObserver(BaseObserver):
             if self._settle is not None:
                 await self._settle()
             at_ns = max(at_ns, self._clock.now_ns())
-            for family in self._families:
+            for family in self._families.all:
                 try:
                     family.close(at_ns)
                 except Exception as error:
@@ -393,16 +323,3 @@ class CallObserver(BaseObserver):
     @property
     def ended(self) -> bool:
         return self._ended
-
-
-def _worker_observer(source: Any) -> Any:
-    setup = getattr(source, "_setup", None)
-    return getattr(setup, "observer", None) or getattr(source, "_observer", None)
-
-
-def _run_through(step: Any) -> None:
-    try:
-        step.send(None)
-    except StopIteration:
-        return
-    step.close()

@@ -1,4 +1,4 @@
-"""The pulse of a call's monitor: how late the event loop is, how full the way out, and whether anything is seen at all."""
+"""The pulse of a call's monitor: how late the event loop is, how full the way out, whether anything is seen at all."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ def sampled(call_id: str, share: float) -> bool:
 class Ledger:
     """What the recorders of one call count together."""
 
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict[str, int])
     """Events by kind, the capped ones included: each has a ``seq``."""
-    invalid: dict[str, int] = field(default_factory=dict)
+    invalid: dict[str, int] = field(default_factory=dict[str, int])
     """Facts by kind that the contract refused."""
     errors: int = 0
     """Exceptions that were caught in the hooks of this call."""
@@ -123,7 +123,7 @@ class Recorder:
     def next_seq(self) -> int:
         return self._seq
 
-    def emit(self, kind: type[Event], at_ns: int, **fields: Any) -> int | None:
+    def emit(self, kind: type[Event], /, at_ns: int, **fields: Any) -> int | None:
         """Record a fact noticed at ``at_ns``; its ``seq``, or None where there is no event to number."""
         if not self.on:
             return None

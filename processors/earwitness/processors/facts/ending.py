@@ -69,8 +69,7 @@ class Ending:
         reason = _text(data.frame)
         if terminal is not None:
             self._seen(data.timestamp, terminal)
-        cause = next((cause for part, cause in _REASONS if reason and part in reason), None)
-        self._set(cause or ("unknown" if terminal is not None else "agent"), reason)
+        self._set(_cause_of(reason) or ("unknown" if terminal is not None else "agent"), reason)
 
     def disconnected(self, at_ns: int, fault: str | None) -> None:
         """The transport says that the far end is gone; ``fault`` where it says why and it is an error."""
@@ -84,6 +83,13 @@ class Ending:
 
     def close(self, at_ns: int) -> None:
         del at_ns
+
+
+def _cause_of(reason: str | None) -> Cause | None:
+    for part, cause in _REASONS:
+        if reason and part in reason:
+            return cause
+    return None
 
 
 def _text(frame: Any) -> str | None:

@@ -112,8 +112,8 @@ class Line:
 def _id(args: tuple[Any, ...]) -> str | None:
     if not args:
         return None
-    first = args[0]
-    if isinstance(first, dict):
+    first: Any = args[0]
+    if hasattr(first, "get"):  # Daily describes participants, others name them
         first = first.get("id") or first.get("session_id")
     return str(first) if isinstance(first, str | int) and str(first) else None
 

@@ -48,11 +48,11 @@ class Run:
     first_audio: bool = False
     unplaced: str = ""
     """Squashed text of the model that synthesis has not announced yet."""
-    segments: list[Segment] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list[Segment])
     word_times: bool = False
     spoken_letters: int = 0
     spoken_any: bool = False
-    contexts: set[str] = field(default_factory=set)
+    contexts: set[str] = field(default_factory=set[str])
     open_contexts: int = 0
     """Synthesis contexts begun and not yet played to their end."""
     made_ns: int = 0

@@ -34,16 +34,23 @@ class ServiceKinds:
     """Which kind of service a processor is."""
 
     def __init__(self) -> None:
-        self._bases = [(kind, optional_class(module, name)) for kind, module, name in _SERVICE_MODULES]
+        self._bases: list[tuple[Service, type[Any] | None]] = [
+            (kind, optional_class(module, name)) for kind, module, name in _SERVICE_MODULES
+        ]
         self._of_type: dict[type[Any], Service] = {}
 
     def of(self, processor: Any) -> Service:
-        cls = type(processor)
-        kind = self._of_type.get(cls)
-        if kind is None:
-            kind = next((kind for kind, base in self._bases if base is not None and issubclass(cls, base)), "other")
-            self._of_type[cls] = kind
-        return kind
+        cls: type[Any] = processor.__class__
+        known = self._of_type.get(cls)
+        if known is not None:
+            return known
+        found: Service = "other"
+        for kind, base in self._bases:
+            if base is not None and issubclass(cls, base):
+                found = kind
+                break
+        self._of_type[cls] = found
+        return found
 
 
 @dataclass(slots=True)
@@ -112,22 +119,21 @@ class Metrics:
         metric, attribute = timed
         value = float(getattr(item, attribute))
         value_s = value if value > 0 else None
+        first = _FirstByte(value_s, name, model, service, None)
         if metric == "ttfb" and service in ("llm", "tts", "realtime"):
-            self._first_byte(at_ns, data.source.name, service, name, model, value_s)
+            self._first_byte(at_ns, data.source.name, first)
         else:
             self._tell(at_ns, service, metric, name, model, value_s=value_s)
 
-    def _first_byte(
-        self, at_ns: int, source: str, service: Service, name: str, model: str | None, value_s: float | None
-    ) -> None:
+    def _first_byte(self, at_ns: int, source: str, first: _FirstByte) -> None:
         run = self._runs.of_source.get(source)
-        response_id = run.id if run is not None else None
-        if value_s is None or (run is not None and (run.token or run.first_audio)):
-            self._tell(at_ns, service, "ttfb", name, model, value_s=value_s, response_id=response_id)
+        first.response_id = run.id if run is not None else None
+        if first.value_s is None or (run is not None and (run.token or run.first_audio)):
+            self._settle(at_ns, first, censored=False)
         elif run is not None and run.cancelled:
-            self._tell(at_ns, service, "ttfb", name, model, censored=True, response_id=response_id)
+            self._settle(at_ns, first, censored=True)
         else:
-            self._pending[source] = _FirstByte(value_s, name, model, service, response_id)
+            self._pending[source] = first
 
     def _byte(self, data: Any) -> None:
         pending = self._pending.pop(data.source.name, None) if self._pending else None
@@ -165,15 +171,15 @@ def _zero(item: Any) -> bool:
 
 
 def _usage(item: Any) -> dict[str, float]:
-    value = getattr(item, "value", None)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    value: Any = getattr(item, "value", None)
+    if _is_number(value):
         return {"characters": float(value)}
-    fields = value.model_dump() if hasattr(value, "model_dump") else {}
-    return {
-        key: float(count)
-        for key, count in fields.items()
-        if isinstance(count, int | float) and not isinstance(count, bool)
-    }
+    fields: dict[str, Any] = value.model_dump() if hasattr(value, "model_dump") else {}
+    return {key: float(count) for key, count in fields.items() if _is_number(count)}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(slots=True)
@@ -198,7 +204,7 @@ class Faults:
             "ErrorFrame": self._error,
             "LLMTextFrame": lambda data: self._recovered(data.timestamp, "llm"),
             "FunctionCallsStartedFrame": lambda data: self._recovered(data.timestamp, "llm"),
-            "TTSAudioRawFrame": lambda data: self._sound(data),
+            "TTSAudioRawFrame": self._sound,
             "TranscriptionFrame": lambda data: self._recovered(data.timestamp, "stt"),
         }
 

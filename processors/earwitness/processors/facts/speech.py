@@ -43,7 +43,7 @@ class Speech:
         }
 
     def _twin(self, data: Any) -> bool:
-        kind = type(data.frame)
+        kind: type[Any] = data.frame.__class__
         stamp = getattr(data.frame, "timestamp", None)
         moment = stamp if isinstance(stamp, float) else data.timestamp / 1e9
         before, self._seen[kind] = self._seen.get(kind), moment

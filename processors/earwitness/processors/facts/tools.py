@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,9 +160,10 @@ def as_text(value: Any) -> tuple[str | None, bool]:
 
 def says_failed(result: Any) -> bool:
     """Whether a hand-over's result says in the usual ways that it did not happen."""
-    if not isinstance(result, Mapping):
+    if not isinstance(result, dict):
         return False
-    fields = {str(key).lower(): value for key, value in result.items()}
+    entries: dict[Any, Any] = result  # pyright: ignore[reportUnknownVariableType]
+    fields = {str(key).lower(): value for key, value in entries.items()}
     if any(fields.get(key) is False for key in ("ok", "success", "transferred")) or fields.get("error"):
         return True
     return str(fields.get("status", "")).lower() in {"failed", "failure", "error", "busy", "no_answer", "unavailable"}

@@ -27,7 +27,10 @@ _CAUSES: tuple[tuple[str, Cause], ...] = (
 def interruption_cause(source: Any) -> Cause:
     """Who interrupts, by the processor that pushed the frame first: an interruption frame does not say it."""
     names = [short_name(source).lower(), *(cls.__name__.lower() for cls in type(source).__mro__)]
-    return next((cause for part, cause in _CAUSES if any(part in name for name in names)), "unknown")
+    for part, cause in _CAUSES:
+        if any(part in name for name in names):
+            return cause
+    return "unknown"
 
 
 class Turns:
