@@ -14,6 +14,7 @@ import pytest
 from log_places import poll_until, read
 
 from earwitness.monitor.log.kafka import KafkaLog
+from earwitness.monitor.log.kafka_clients import stop_consumer
 from earwitness.monitor.log.kafka_library import kafka, kafka_admin
 from earwitness.monitor.log.kafka_settings import kafka_settings
 from earwitness.monitor.log.keys import partition_of
@@ -155,6 +156,35 @@ async def test_a_broker_that_is_not_there_is_named_with_what_to_do(open_log: Ope
         await open_log(bootstrap="no-such-host.invalid:9092")
 
     assert time.monotonic() - began < 15
+
+
+async def test_a_client_that_ends_by_cancelling_its_own_task_does_not_cancel_us() -> None:
+    class Part:
+        """The inner client and the fetcher, as far as ending goes."""
+
+        def __init__(self) -> None:
+            self.closed = False
+            self._pending_tasks: set[asyncio.Task[None]] = set()
+
+        async def close(self) -> None:
+            self.closed = True
+
+    class Consumer:
+        def __init__(self) -> None:
+            self._client, self._fetcher = Part(), Part()
+
+        async def stop(self) -> None:
+            inner = asyncio.create_task(asyncio.sleep(60))
+            await asyncio.sleep(0)
+            inner.cancel()
+            await inner
+
+    consumer = Consumer()
+
+    await stop_consumer(consumer)
+
+    assert consumer._client.closed
+    assert consumer._fetcher.closed
 
 
 @pytest.mark.parametrize("given", [{"security_protocol": "SSL"}, {"security_protocol": "SASL_PLAINTEXT"}])

@@ -11,7 +11,6 @@ import logging
 import os
 import ssl
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 
 from earwitness.monitor.log.kafka_library import TOO_LARGE, KafkaError, connect, kafka, kafka_admin, kafka_errors
@@ -173,6 +172,8 @@ async def stop_consumer(consumer: Any) -> None:
         return
     consumer._closed = True
     if consumer._fetcher is not None:
+        for task in consumer._fetcher._pending_tasks:
+            task.cancel()
         await _ends(consumer._fetcher.close(), 0.3)
     await _ends(consumer._client.close(), 0.5)
 
@@ -182,9 +183,13 @@ async def stop_admin(admin: Any) -> None:
 
 
 async def _ends(work: Awaitable[Any], seconds: float) -> bool:
-    """Whether it ended by itself in time."""
-    with suppress(KafkaError, OSError, TimeoutError):
-        async with asyncio.timeout(seconds):
-            await work
-            return True
-    return False
+    """Whether it ended well in time. In a task of its own, because aiokafka's ``stop`` may end with the cancellation of
+    a task of its own, which must not be taken for ours."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+        return task.done() and not task.cancelled() and task.exception() is None
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=0.2)
