@@ -59,6 +59,15 @@ class _Sending:
     since_s: float
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """Somebody waits until all up to number ``upto`` is safe, or on the log."""
+
+    upto: int
+    sent: bool
+    done: asyncio.Future[None]
+
+
 class Courier:
     """``open_log`` is awaited when a log is first needed, and again when one was given up."""
 
@@ -84,7 +93,7 @@ class Courier:
         self._stop_at_s: float | None = None
         self._health = LogHealth()
         self._safe = 0
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._waiting: list[_Waiting] = []
         self.spooled_events = 0
         """Events in this process's spool that are not on the log yet."""
 
@@ -99,14 +108,16 @@ class Courier:
         self._hurry(self._loop.time())
         self._wake.set()
 
-    async def flush(self) -> None:
-        """Return when all that has been put is on the log or on disk, or was given up."""
-        upto = self._buffer.count
-        if self._safe < upto:
-            done: asyncio.Future[None] = self._loop.create_future()
-            self._waiting.append((upto, done))
-            self._hurry(self._loop.time())
-            await done
+    async def flush(self, *, sent: bool = False) -> None:
+        """Return when all that has been put is on the log or on disk, or was given up.
+
+        ``sent``: on disk is not enough unless the log is known to be away.
+        """
+        waiting = _Waiting(self._buffer.count, sent, self._loop.create_future())
+        self._waiting.append(waiting)
+        self._hurry(self._loop.time())
+        self._wake.set()
+        await waiting.done
 
     async def run(self) -> None:
         """Carry until told to stop."""
@@ -115,6 +126,7 @@ class Courier:
                 self._harvest()
                 self._store()
                 self._send()
+                self._answer()
                 if self._finished():
                     break
                 await self._pause()
@@ -340,10 +352,15 @@ class Courier:
 
     def _now_safe(self, upto: int) -> None:
         self._safe = max(self._safe, upto)
-        for waiting in [entry for entry in self._waiting if entry[0] <= self._safe]:
-            self._waiting.remove(waiting)
-            if not waiting[1].done():
-                waiting[1].set_result(None)
+
+    def _answer(self) -> None:
+        """Tell those who wait for a flush."""
+        all_sent = self._own is None and (self._sending is None or self._sending.batch.file is not None)
+        for waiting in list(self._waiting):
+            if waiting.upto <= self._safe and (not waiting.sent or all_sent or self._health.failures):
+                self._waiting.remove(waiting)
+                if not waiting.done.done():
+                    waiting.done.set_result(None)
 
     # The end.
 
@@ -369,6 +386,6 @@ class Courier:
             if file is not None:
                 file.close()
         self._own = self._orphan = None
-        for _, done in self._waiting:
-            done.cancel()
+        for waiting in self._waiting:
+            waiting.done.cancel()
         await self._client.close(CLOSE_S)

@@ -32,6 +32,8 @@ from earwitness.processors.spool import SpoolFile, SpoolFolder
 log = logging.getLogger("earwitness.writer")
 
 _STOP_MARGIN_S = 0.25
+_BUSY_TIMEOUT_S = 1.0
+"""Short, since the events lie in the spool meanwhile and an exit waits for the embedded log's thread."""
 
 
 class Writer:
@@ -87,8 +89,9 @@ class Writer:
             return False
 
     def flush_now(self, timeout_s: float) -> bool:
-        """The same for a thread that may be blocked, as none of a bot's may."""
-        flushed = self._request_flush()
+        """Wait until it is on the log, or in the spool if the log is away. For a thread that may be blocked: none of a
+        bot's may."""
+        flushed = self._request_flush(sent=True)
         if flushed is None:
             return self._buffer.bytes == 0
         finished, _ = concurrent.futures.wait({flushed}, timeout_s)
@@ -99,11 +102,12 @@ class Writer:
         timeout_s = self._settings.exit_flush_s if timeout_s is None else timeout_s
         with self._lock:
             self._closed = True
+            self._stop_s = max(0.0, timeout_s - _STOP_MARGIN_S)
             thread, loop, courier = self._thread, self._loop, self._courier
         if thread is not None and not self._done.is_set():
             if loop is not None and courier is not None:
                 with suppress(RuntimeError):  # The loop has been closed.
-                    loop.call_soon_threadsafe(courier.stop, max(0.0, timeout_s - _STOP_MARGIN_S))
+                    loop.call_soon_threadsafe(courier.stop, self._stop_s)
             self._done.wait(timeout_s)
         self._rescue()
 
@@ -117,10 +121,11 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._courier: Courier | None = None
-        self._early: list[concurrent.futures.Future[None]] = []
+        self._early: list[tuple[concurrent.futures.Future[None], bool]] = []
         self._serving: set[asyncio.Task[None]] = set()
         self._late: SpoolFile | None = None
         self._closed = False
+        self._stop_s = 0.0
         self._failures = 0
 
     def after_fork(self) -> None:
@@ -161,40 +166,40 @@ class Writer:
             self._loop, self._courier = asyncio.get_running_loop(), courier
             early, self._early = self._early, []
         if self._closed:
-            courier.stop(0.0)
+            courier.stop(self._stop_s)
         courier.news()
-        for flushed in early:
-            self._serve(flushed)
+        for flushed, sent in early:
+            self._serve(flushed, sent)
         try:
             await courier.run()
         finally:
             # Before the loop is taken down, which may take longer than an exit has time.
             self._done.set()
 
-    def _request_flush(self) -> concurrent.futures.Future[None] | None:
+    def _request_flush(self, *, sent: bool = False) -> concurrent.futures.Future[None] | None:
         """None where there is no thread that could flush."""
         flushed: concurrent.futures.Future[None] = concurrent.futures.Future()
         with self._lock:
             if self._thread is None or self._done.is_set():
                 return None
             if self._loop is None:
-                self._early.append(flushed)
+                self._early.append((flushed, sent))
                 return flushed
         try:
-            self._loop.call_soon_threadsafe(self._serve, flushed)
+            self._loop.call_soon_threadsafe(self._serve, flushed, sent)
         except RuntimeError:
             return None
         return flushed
 
-    def _serve(self, flushed: concurrent.futures.Future[None]) -> None:
-        serving = asyncio.get_running_loop().create_task(self._flush(flushed))
+    def _serve(self, flushed: concurrent.futures.Future[None], sent: bool) -> None:
+        serving = asyncio.get_running_loop().create_task(self._flush(flushed, sent))
         self._serving.add(serving)
         serving.add_done_callback(self._serving.discard)
 
-    async def _flush(self, flushed: concurrent.futures.Future[None]) -> None:
+    async def _flush(self, flushed: concurrent.futures.Future[None], sent: bool) -> None:
         assert self._courier is not None
         try:
-            await self._courier.flush()
+            await self._courier.flush(sent=sent)
         except asyncio.CancelledError:
             flushed.cancel()
             raise
@@ -293,7 +298,7 @@ def _flush_before_exit() -> None:
 
 
 def _opener(settings: BotSettings) -> Callable[[], Awaitable[Log]]:
-    return lambda: open_log(settings.log, settings=LogSettings(kafka=settings.kafka))
+    return lambda: open_log(settings.log, settings=LogSettings(kafka=settings.kafka, busy_timeout_s=_BUSY_TIMEOUT_S))
 
 
 def _after_fork() -> None:
