@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from earwitness.consumers.dead_letters import HANDLER_ERROR, DeadLetters
-from earwitness.consumers.worker import FIRST_PAUSE_S, GATHER_S, LONGEST_PAUSE_S, Batch, Stopped, Worker
+from earwitness.consumers.worker import FIRST_PAUSE_S, LONGEST_PAUSE_S, Batch, Stopped, Worker
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.wire import decode_event
 from earwitness.monitor.log.limits import MAX_RECORD_BYTES
@@ -171,9 +171,9 @@ async def test_records_that_come_singly_are_gathered(site: Any, make_bot: Any) -
     pauses = Pauses(stop.set)
     worker = await worker_of(site.log, Echo(), stop=stop, pause=pauses)
 
-    await worker.run(poll_s=0)
+    await worker.run(poll_s=0, gather_s=0.1)
 
-    assert pauses.seconds == [GATHER_S]
+    assert pauses.seconds == [0.1]
 
 
 async def test_an_impatient_worker_raises_what_the_log_raises(site: Any, make_bot: Any) -> None:

@@ -196,7 +196,9 @@ class Monitor:
         await self.tick(worker)
         self.ready.set()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(worker.run(poll_s=self._settings.poll_s), name="timeline")
+            tasks.create_task(
+                worker.run(poll_s=self._settings.poll_s, gather_s=self._settings.gather_s), name="timeline"
+            )
             tasks.create_task(self._ticks(worker), name="ticks")
 
     async def _ticks(self, worker: Worker[AnyEvent]) -> None:

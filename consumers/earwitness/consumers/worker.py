@@ -26,8 +26,6 @@ T_answer = TypeVar("T_answer")
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 10.0
 BATCH: Final = 2_000
-GATHER_S: Final = 0.1
-"""Pause after a batch that was not full: records that come singly are handled together, at a tenth of the cost."""
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -94,15 +92,18 @@ class Worker(Generic[T]):
         self._stop = stop or asyncio.Event()
         self._pause = pause or self._pause_until_stop
 
-    async def run(self, *, poll_s: float) -> None:
-        """Work until the stop; finishes the batch in hand."""
+    async def run(self, *, poll_s: float, gather_s: float = 0.0) -> None:
+        """Work until the stop; finishes the batch in hand.
+
+        ``gather_s``: pause after a batch that was not full, so that records that come singly are handled together.
+        """
         while not self._stop.is_set():
             try:
                 handled = await self.step(poll_s)
             except Stopped:
                 return
-            if 0 < handled < BATCH:
-                await self._pause(GATHER_S)
+            if gather_s and 0 < handled < BATCH:
+                await self._pause(gather_s)
 
     async def step(self, poll_s: float) -> int:
         """One batch, waited for up to ``poll_s``; how many records it had. Raises Stopped."""

@@ -20,7 +20,7 @@ def tally(*records: AnyRecord) -> Counter[str]:
     for record in records:
         for measure, klass, what, amount in contributions(record):
             one = what in (What.VALUE, What.CENSORED, What.AT_LEAST)
-            found[f"{measure}[{klass}].{what.value}".replace("[]", "")] += 1 if one else amount
+            found[f"{measure}[{klass}].{what.name.lower()}".replace("[]", "")] += 1 if one else amount
     return found
 
 

@@ -6,6 +6,7 @@ addition, so a late record goes into its bucket as long as that is kept, and arr
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -25,21 +26,18 @@ class Bucket:
     __slots__ = ("_counts", "_keys", "open")
 
     def __init__(self) -> None:
-        self.open: dict[int, int] = {}
+        self.open: defaultdict[int, int] = defaultdict(int)
         self._keys: npt.NDArray[np.int64] = np.empty(0, np.int64)
         self._counts: npt.NDArray[np.int64] = np.empty(0, np.int64)
 
-    def add(self, items: Items, sign: int) -> None:
-        """Add the items, or take them away (``sign`` -1)."""
+    def add(self, items: Items) -> None:
+        """Add the items; one that takes away is negative."""
         counts = self.open
         for key, amount in items:
-            if total := counts.get(key, 0) + amount * sign:
-                counts[key] = total
-            else:
-                counts.pop(key, None)
+            counts[key] += amount
 
     def items(self) -> Iterator[tuple[int, int]]:
-        """Everything in it; a key may come twice, with parts of its count."""
+        """Everything in it; a key may come twice, with parts of its count, or with 0."""
         yield from zip(self._keys.tolist(), self._counts.tolist(), strict=True)
         yield from self.open.items()
 
@@ -53,7 +51,7 @@ class Bucket:
         kept = sorted(key for key, amount in packed.items() if amount)
         self._keys = np.array(kept, np.int64)
         self._counts = np.array([packed[key] for key in kept], np.int64)
-        self.open = {}
+        self.open = defaultdict(int)
 
     def series(self) -> set[int]:
         """The series that it has something of."""
@@ -143,11 +141,11 @@ class RunningWindow:
                 self.add(buckets[index].items(), -1)
         for index in now:
             if index not in before and index in buckets:
-                self.add(buckets[index].items(), 1)
+                self.add(buckets[index].items())
         self.end = end
 
-    def add(self, items: Items, sign: int) -> None:
-        """Add items of a bucket that is in the sum, or take them away."""
+    def add(self, items: Items, sign: int = 1) -> None:
+        """Add items of a bucket that is in the sum, or take them away (``sign`` -1)."""
         counts = self.counts
         for key, amount in items:
             series, slot = divmod(key, STRIDE)

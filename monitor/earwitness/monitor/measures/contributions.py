@@ -7,7 +7,7 @@ below is one record kind. A turn that is not decided yet adds nothing but itself
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from enum import Enum
+from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from earwitness.monitor.contract.records import (
@@ -21,6 +21,7 @@ from earwitness.monitor.contract.records import (
     ToolCall,
     Turn,
 )
+from earwitness.monitor.measures import slots
 from earwitness.monitor.measures.catalogue import BY_NAME, S
 
 LONGEST_CALL_NS: Final = 7_200 * S
@@ -38,17 +39,18 @@ FACTS: Final = frozenset({
 })  # fmt: skip
 
 
-class What(Enum):
-    """What a contribution's ``amount`` is: a duration in nanoseconds for the first three, else how many."""
+class What(IntEnum):
+    """What a contribution's ``amount`` is: a duration in nanoseconds for the first three, else how many. Its number is
+    the slot that it is counted in, for durations the first of their bins."""
 
-    VALUE = "value"
-    CENSORED = "censored"
-    AT_LEAST = "at_least"
-    ELIGIBLE = "eligible"
-    INVALID = "invalid"
-    UNMEASURED = "unmeasured"
-    COUNT = "count"
-    DENOMINATOR = "denominator"
+    VALUE = slots.VALUES
+    CENSORED = slots.CENSORED
+    AT_LEAST = slots.AT_LEAST
+    ELIGIBLE = slots.ELIGIBLE
+    INVALID = slots.INVALID
+    UNMEASURED = slots.UNMEASURED
+    COUNT = slots.COUNT
+    DENOMINATOR = slots.DENOMINATOR
 
 
 class Contribution(NamedTuple):

@@ -69,9 +69,10 @@ class Worst:
             if case in kept:
                 kept.remove(case)
             return
-        kept.append(case)
-        kept.sort(reverse=True)
-        del kept[KEPT:]
+        if len(kept) < KEPT or case > kept[-1]:
+            kept.append(case)
+            kept.sort(reverse=True)
+            del kept[KEPT:]
 
     def find(self, measure: str, numbers: Sequence[int], begin_ns: int, end_ns: int, limit: int) -> list[Exemplar]:
         """The worst of the label sets with an event time in [``begin_ns``, ``end_ns``)."""

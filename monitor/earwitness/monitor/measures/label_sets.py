@@ -35,6 +35,7 @@ class LabelSets:
         self._numbers: dict[tuple[str, ...], int] = {}
         self._labels: dict[int, Labels] = {}
         self._of_call: dict[str, dict[tuple[str, ...], int]] = {}
+        self._with: dict[tuple[str, str], set[int]] = {}
         self._matching: dict[Labels, list[int]] = {}
         self._next = 0
         self.refused_values: dict[str, int] = dict.fromkeys(self.keys, 0)
@@ -67,11 +68,14 @@ class LabelSets:
 
     def matching(self, where: Labels) -> Sequence[int]:
         """The sets that agree with all pairs of ``where``."""
+        if not where:
+            return list(self._labels)
         found = self._matching.get(where)
         if found is None:
-            wanted = set(where)
-            found = [number for number, labels in self._labels.items() if wanted <= set(labels)]
-            self._matching[where] = found
+            agreeing = set(self._with.get(where[0], ()))
+            for pair in where[1:]:
+                agreeing &= self._with.get(pair, set[int]())
+            found = self._matching[where] = sorted(agreeing)
         return found
 
     def forget(self, call_id: str) -> None:
@@ -85,6 +89,7 @@ class LabelSets:
             return
         self._numbers = {values: number for values, number in self._numbers.items() if number in held}
         self._labels = {number: labels for number, labels in self._labels.items() if number in held}
+        self._with = {pair: kept for pair, numbers_ in self._with.items() if (kept := numbers_ & held)}
         self._matching.clear()
         for i, is_open in enumerate(self._open):
             if is_open:
@@ -99,7 +104,9 @@ class LabelSets:
         if number is None:
             number = self._numbers[values] = self._next
             self._next += 1
-            self._labels[number] = tuple(sorted(zip(self.keys, values, strict=True)))
+            labels = self._labels[number] = tuple(sorted(zip(self.keys, values, strict=True)))
+            for pair in labels:
+                self._with.setdefault(pair, set()).add(number)
             self._matching.clear()
         return number
 

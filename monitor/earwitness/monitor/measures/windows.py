@@ -19,17 +19,7 @@ from earwitness.monitor.measures.histogram import UnlikeHistograms, default_binn
 from earwitness.monitor.measures.label_sets import LabelKeys, LabelSets
 from earwitness.monitor.measures.reading import Exemplar, Labels, Reading
 from earwitness.monitor.measures.readout import read_out
-from earwitness.monitor.measures.slots import (
-    AT_LEAST,
-    CENSORED,
-    COUNT,
-    DENOMINATOR,
-    ELIGIBLE,
-    INVALID,
-    RESTATED,
-    STRIDE,
-    UNMEASURED,
-)
+from earwitness.monitor.measures.slots import RESTATED, STRIDE
 
 S: Final = 1_000_000_000
 STEP_OF: Final = {
@@ -44,14 +34,6 @@ GRACE_NS: Final = 60 * S
 """A minute is taken as published this long after its end; what changes it later is late."""
 CLASSES: Final = 1024
 """Classes of all measures together that one process tells apart; the rest is dropped from sight as ``other``."""
-
-_SLOT_OF: Final = {
-    What.ELIGIBLE: ELIGIBLE,
-    What.INVALID: INVALID,
-    What.UNMEASURED: UNMEASURED,
-    What.COUNT: COUNT,
-    What.DENOMINATOR: DENOMINATOR,
-}
 
 
 class Windows:
@@ -86,7 +68,7 @@ class Windows:
             for step, tier in self._tiers.items()
         }
         self._worst = {60: Worst(60, 150), LONG_STEP_S: Worst(LONG_STEP_S, 170)}
-        self._class_numbers: dict[tuple[str, str], int] = {}
+        self._places: dict[tuple[str, str], tuple[int, bool]] = {}
         self._classes: dict[str, list[tuple[str, int]]] = {}
         self._binning = default_binning()
 
@@ -200,27 +182,25 @@ class Windows:
         removed: Iterable[Contribution],
         arrived_ns: int | None,
     ) -> None:
-        net: dict[int, int] = {}
-        long_net: dict[int, int] = {}
+        items: list[tuple[int, int]] = []
+        long_items: list[tuple[int, int]] = []
+        first = number * CLASSES * STRIDE
         for sign, batch in ((1, added), (-1, removed)):
             for one in batch:
-                series = number * CLASSES + self._class_number(one.measure, one.klass)
-                base, keep = series * STRIDE, _kept_long(one.measure)
-                for slot, amount in self._slots(one):
-                    net[base + slot] = net.get(base + slot, 0) + amount * sign
-                    if keep:
-                        long_net[base + slot] = long_net.get(base + slot, 0) + amount * sign
-        items = {key: amount for key, amount in net.items() if amount}
+                place, keep = self._place_of(one.measure, one.klass)
+                counted = [(first + place + slot, amount * sign) for slot, amount in self._slots(one)]
+                items += counted
+                if keep:
+                    long_items += counted
         if not items:
             return
-        long_items = {key: amount for key, amount in long_net.items() if amount}
         if self._is_late(wall_ns, arrived_ns):
             for changed in (items, long_items):
-                changed.update(dict.fromkeys({key // STRIDE * STRIDE + RESTATED for key in changed}, 1))
+                changed += [(series + RESTATED, 1) for series in {key // STRIDE * STRIDE for key, _ in changed}]
         for step, tier in self._tiers.items():
             self._add(tier, wall_ns, long_items if step == LONG_STEP_S else items)
 
-    def _add(self, tier: Tier, wall_ns: int, items: Mapping[int, int]) -> None:
+    def _add(self, tier: Tier, wall_ns: int, items: Sequence[tuple[int, int]]) -> None:
         index = tier.index_of(wall_ns)
         windows = self._by_tier[tier.step_s]
         if gone := tier.advance(index):
@@ -231,10 +211,10 @@ class Windows:
                 self._retain_labels()
         if not items or not tier.keeps(index):
             return
-        tier.bucket(index).add(items.items(), 1)
+        tier.bucket(index).add(items)
         for window in windows:
             if window.holds(index):
-                window.add(items.items(), 1)
+                window.add(items)
 
     def _is_late(self, wall_ns: int, arrived_ns: int | None) -> bool:
         if arrived_ns is None:
@@ -248,22 +228,23 @@ class Windows:
         return True
 
     def _slots(self, one: Contribution) -> tuple[tuple[int, int], ...]:
-        if one.what is What.VALUE:
+        what = one.what
+        if what is What.VALUE:
             return value_slots(one.amount, self._binning)
-        if one.what is What.CENSORED:
-            return ((CENSORED + self._binning.bin_of(one.amount), 1),)
-        if one.what is What.AT_LEAST:
-            return ((AT_LEAST + self._binning.bin_of(one.amount), 1),)
-        return ((_SLOT_OF[one.what], one.amount),)
+        if what is What.CENSORED or what is What.AT_LEAST:
+            return ((what + self._binning.bin_of(one.amount), 1),)
+        return ((what, one.amount),)
 
-    def _class_number(self, measure: str, klass: str) -> int:
-        number = self._class_numbers.get((measure, klass))
-        if number is None:
-            if len(self._class_numbers) >= CLASSES - len(BY_NAME) and klass != "other":
-                return self._class_number(measure, "other")
-            number = self._class_numbers[measure, klass] = len(self._class_numbers)
+    def _place_of(self, measure: str, klass: str) -> tuple[int, bool]:
+        """Where a class of a measure begins among a label set's slots, and whether the long windows keep it."""
+        place = self._places.get((measure, klass))
+        if place is None:
+            if len(self._places) >= CLASSES - len(BY_NAME) and klass != "other":
+                return self._place_of(measure, "other")
+            number = len(self._places)
+            place = self._places[measure, klass] = (number * STRIDE, _kept_long(measure))
             self._classes.setdefault(measure, []).append((klass, number))
-        return number
+        return place
 
     def _change_cases(self, old: AnyRecord | None, new: AnyRecord, number: int) -> None:
         before: set[tuple[str, Case]] = set(cases(old)) if old is not None else set()
