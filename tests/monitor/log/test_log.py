@@ -227,6 +227,25 @@ async def test_a_poll_gives_no_more_than_it_is_asked_for_and_starves_no_partitio
     }
 
 
+async def test_a_poll_that_is_cancelled_has_taken_nothing(place: Place) -> None:
+    log = await place.open(TopicSpec(place.topic, 2))
+    await log.append(place.topic, records(2_000, keys=50))
+    reader = await log.reader(place.topic)
+    found: list[Entry] = []
+    for steps in range(300):
+        polling = asyncio.create_task(reader.poll(timeout_s=0.01, max_records=5))
+        for _ in range(steps % 30):
+            await asyncio.sleep(0)
+        polling.cancel()
+        await asyncio.wait({polling})
+        if not polling.cancelled():
+            found += polling.result()
+
+    found += await read(reader, 2_000 - len(found))
+
+    assert sorted(int(entry.value or b"") for entry in found) == list(range(2_000))
+
+
 async def test_fifty_thousand_records_in_one_append_arrive_in_order(place: Place) -> None:
     log = await place.open(TopicSpec(place.topic, 2))
     sent = [Outgoing(f"call-{i % 50}", f"{i:0400d}".encode()) for i in range(50_000)]

@@ -100,7 +100,13 @@ class EmbeddedReader:
             if self._closed:
                 raise LogRefused(f"embedded log {self._log.path}: this reader is closed")
             seen = self._log.news_count
-            entries = await self._log.work(partial(self._read, max_records))
+            entries, after, gaps = await self._log.work(partial(self._read, max_records))
+            # Only now, so that a poll which is cancelled has read nothing. What was read goes to the back, so that no
+            # partition starves another.
+            for number, at in after.items():
+                if self._positions.pop(number, None) is not None:
+                    self._positions[number] = at
+            self._gaps += gaps
             left = deadline - time.monotonic()
             if entries or left <= 0:
                 return entries
@@ -108,18 +114,12 @@ class EmbeddedReader:
             patience_s = left if self._group is None else min(left, self._log.settings.heartbeat_s)
             await self._log.wait_for_news(seen, patience_s)
 
-    def _read(self, limit: int, file: LogFile) -> list[Entry]:
+    def _read(self, limit: int, file: LogFile) -> tuple[list[Entry], dict[int, int], list[Gap]]:
         if self._group is not None:
             due_ns = int(self._log.settings.heartbeat_s * 1e9)
             if self._tended_ns is None or self._log.monotonic_ns() - self._tended_ns >= due_ns:
                 self._tend(file)
-        entries, after, gaps = stored.read(file, file.topic(self._topic), self._positions, limit)
-        self._gaps += gaps
-        # What was read now goes to the back, so that no partition starves another.
-        for number, at in after.items():
-            del self._positions[number]
-            self._positions[number] = at
-        return entries
+        return stored.read(file, file.topic(self._topic), self._positions, limit)
 
     def take_gaps(self) -> Sequence[Gap]:
         gaps, self._gaps = self._gaps, []
