@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from examples.demo.callers import AGENT_VOICE, AGENTS, CALLER_VOICE, SCENARIOS, Agent, Scenario
+from examples.demo.callers import AGENT_VOICE, AGENTS, CALLER_VOICE, SCENARIOS, WARM_UP, Agent, Scenario
 from examples.demo.child import announce, orders
 from examples.demo.clips import RATE, Clips
 from examples.demo.far_end import FarEnd, Moment
@@ -59,13 +60,20 @@ class Bot:
         """End the calls that are still going on."""
         await asyncio.gather(*(worker.cancel() for worker in self._workers))
 
+    async def warm_up(self) -> None:
+        """Take a call that nobody watches, as bots do before their first: it loads models and opens connections."""
+        Witness(self._agent.name).caller_tap()
+        os.environ["EARWITNESS_OFF"] = "1"
+        try:
+            await self.take("warm-up", WARM_UP)
+        finally:
+            del os.environ["EARWITNESS_OFF"]
+
     async def take(self, call: str, scenario: Scenario) -> None:
         """Take one call from its first ring to its end."""
-        truth: list[Moment] = []
         clock_offset_s = time.time() - time.monotonic()
 
         def told(moment: Moment) -> None:
-            truth.append(moment)
             announce(
                 call=call,
                 fact="speech",
@@ -171,6 +179,7 @@ async def _main() -> None:
     logger.remove()
     logger.add(sys.stderr, level="WARNING")
     bot = Bot(AGENTS[wanted.agent], wanted.llm, wanted.recogniser, Clips(wanted.clips))
+    await bot.warm_up()
     announce(ready=True)
     async with asyncio.TaskGroup() as calls:
         async for order in orders():

@@ -283,6 +283,9 @@ SCENARIOS = {
     )
 }
 
+WARM_UP = Scenario("warm_up", "warming up", "Goodbye.", (HangUp(after_s=0.1),), (), Intent(answered=0))
+"""No call of the demo: what a bot does by itself before it takes any."""
+
 AGENTS = {
     a.name: a
     for a in (

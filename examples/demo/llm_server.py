@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
-from examples.demo.callers import SCENARIOS, Reply, Scenario
+from examples.demo.callers import SCENARIOS, WARM_UP, Reply, Scenario
 from examples.demo.child import announce, until_parent_leaves
 
 MODEL = "scripted-1"
@@ -100,7 +100,7 @@ def chunks(said: Answer, created: int) -> list[dict[str, Any]]:
 
 
 async def complete(request: web.Request) -> web.StreamResponse:
-    scenario = SCENARIOS.get(request.headers.get(HEADER, ""))
+    scenario = (SCENARIOS | {WARM_UP.name: WARM_UP}).get(request.headers.get(HEADER, ""))
     try:
         messages = (await request.json())["messages"]
     except (ValueError, KeyError, TypeError):

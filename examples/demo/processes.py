@@ -33,11 +33,12 @@ class Child:
         self._process = process
 
     async def ready(self) -> dict[str, Any]:
-        """Its first fact. Raises ``ChildFailed``."""
+        """The fact with which it says that it is ready. Raises ``ChildFailed``."""
         try:
             async with asyncio.timeout(_READY_S):
                 async for fact in self.facts():
-                    return fact
+                    if fact.get("ready"):
+                        return fact
         except TimeoutError:
             raise ChildFailed(f"{self.name} was not ready within {_READY_S:.0f} s; see {self.log}") from None
         raise ChildFailed(f"{self.name} ended before it was ready; see {self.log}")
