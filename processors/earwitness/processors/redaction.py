@@ -39,6 +39,7 @@ Hook = Callable[[str], "str | Iterable[tuple[int, int, str]]"]
 
 _MOST_ROUNDS = 8
 _LOOK = re.compile(r"[\d@<]")
+_LOOK_ASCII = re.compile(r"[0-9@<]")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _UNREDACTABLE = re.compile(r"<unredactable:\d{1,5}>")
 _JSON_START = re.compile(r'\s*[\[{"\d-]')
@@ -86,10 +87,12 @@ class Redaction:
     def fields(self, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of an event of this kind with every text field redacted. Never raises."""
         redacted = dict(fields)
-        table = TEXT_FIELDS.get(kind)
-        for name, value in fields.items():
-            treatment = _of_unknown_kind(name) if table is None else table.get(name)
-            if treatment is not None and value is not None:
+        table: Mapping[str, Treatment] | None = TEXT_FIELDS.get(kind)
+        if table is None:
+            table = dict.fromkeys(fields.keys() - NEVER_TEXT, "text")
+        for name, treatment in table.items():
+            value = redacted.get(name)
+            if value is not None:
                 redacted[name], cut = self._value(value, treatment)
                 if cut and kind in _CAN_BE_TRUNCATED:
                     redacted["truncated"] = True
@@ -242,13 +245,9 @@ def default_redactor(settings: BotSettings) -> Redactor:
     )
 
 
-def _of_unknown_kind(name: str) -> Treatment | None:
-    return None if name in NEVER_TEXT else "text"
-
-
 def _worth_a_look(text: str) -> bool:
     """Whether the text can hold anything that is looked for: most sentences cannot, and cost no more than this."""
-    if _LOOK.search(text) is not None:
+    if (_LOOK_ASCII if text.isascii() else _LOOK).search(text) is not None:
         return True
     words = plain_words(text)
     return may_dictate(words) or may_spell(words)

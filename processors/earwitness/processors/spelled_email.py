@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from earwitness.processors.digit_words import DIGIT_WORDS, LANGUAGES, words
@@ -39,9 +39,8 @@ class _Token(NamedTuple):
     end: int
 
 
-def may_spell(spoken: Iterable[str]) -> bool:
+def may_spell(spoken: Collection[str]) -> bool:
     """Whether these plain words hold an "at" and a "dot": a cheap look before the search."""
-    spoken = set(spoken)
     return not _DOT.isdisjoint(spoken) and not _AT.isdisjoint(spoken)
 
 

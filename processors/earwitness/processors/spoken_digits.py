@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from earwitness.processors.digit_words import DIGIT_WORDS, LANGUAGES, Language, words
@@ -20,6 +20,7 @@ _MOST_DIGITS = (
     | {word: 2 for language in LANGUAGES for word in language.hundreds}
 )
 _WORD = re.compile(r"[^\W_]+")
+_ASCII_WORDS = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 _BETWEEN = re.compile(r"[\s,.;:\-\u2010-\u2015]{1,6}\Z")
 _WITHIN = re.compile(r"[\s\-\u2010\u2011]{1,3}\Z")
 _DAY_AND_YEAR = re.compile(r"(?:[1-9]|[12]\d|3[01])(?:19|20)\d\d")
@@ -65,13 +66,14 @@ def ascii_digits(text: str) -> str:
 
 def plain_words(text: str) -> list[str]:
     """The words of the text in lower case and without accents."""
-    found = _WORD.findall(text.lower())
-    return found if text.isascii() else [plain(word) for word in found]
+    if text.isascii():
+        return text.translate(_ASCII_WORDS).split()
+    return [plain(word) for word in _WORD.findall(text)]
 
 
-def may_dictate(spoken: Iterable[str]) -> bool:
+def may_dictate(spoken: Collection[str]) -> bool:
     """Whether two of these plain words are digit words, of any language: a cheap look before the search."""
-    return sum(map(DIGIT_WORDS.__contains__, spoken)) > 1
+    return not DIGIT_WORDS.isdisjoint(spoken) and sum(map(DIGIT_WORDS.__contains__, spoken)) > 1
 
 
 def find_dictated(text: str) -> list[Dictated]:
