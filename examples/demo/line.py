@@ -90,7 +90,8 @@ class _LineIn(BaseInputTransport):
             self._line.worst_lag_s = max(self._line.worst_lag_s, now_s - due_s)
             if now_s - due_s > _TOO_LATE_S:
                 due_s = now_s
-            samples = self._line.person.step(due_s)
+            # A frame is sent when it is full: its first sample was spoken a frame's length ago.
+            samples = self._line.person.step(due_s - _FRAME_S)
             due_s += _FRAME_S
             await self.push_audio_frame(InputAudioRawFrame(samples.tobytes(), RATE, 1))
         await self._line.disconnected()

@@ -81,7 +81,9 @@ class Terminal:
 
     def _draw(self) -> None:
         if self._live is not None and self._view is not None:
-            lines = Text("\n".join(self._lines), no_wrap=True, overflow="ellipsis")
+            room = self._console.height - self._view.plain.count("\n") - 3
+            shown = list(self._lines)[-max(1, min(room, _LINES_SHOWN)) :]
+            lines = Text("\n".join(shown), no_wrap=True, overflow="ellipsis")
             self._live.update(Group(self._view, Rule(style="dim"), lines), refresh=True)
 
 

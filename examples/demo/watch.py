@@ -70,8 +70,8 @@ class Watch:
         self._frames += 1
         if self._frames % _TURN_EVERY == 0:
             self._model.move(1 if frame.selected + 1 < len(frame.rows) else -frame.selected)
-        everybody = Text(f" all agents   {latency_words(self._latency(now_ns))}", style="bold")
-        return [*top_view(frame, width=width), everybody]
+        everybody = [latency_words(self._latency(now_ns)), *self._other_words(now_ns)]
+        return [*top_view(frame, width=width), *(Text(f" all agents   {words}", style="bold") for words in everybody)]
 
     def ended_calls(self) -> int:
         return sum(timeline.ended for timeline in self._fold.calls.values())
@@ -98,6 +98,19 @@ class Watch:
 
     def _latency(self, now_ns: int, window_s: int = WINDOW_S) -> Reading:
         return self._fold.windows.read("response_latency", window_s=window_s, as_of_ns=now_ns)
+
+    def _other_words(self, now_ns: int) -> list[str]:
+        names = ("overlaps", "dead_air", "containment", "escalation", "calls_in_progress")
+        of = {name: self._fold.windows.read(name, window_s=WINDOW_S, as_of_ns=now_ns) for name in names}
+        cells = of["overlaps"].by_class
+        barge_in = f"barge-ins yielded {cells.get('TP', 0)}, missed {cells.get('FN', 0)}"
+        small = f"backchannels talked through {cells.get('TN', 0)}, stopped for {cells.get('FP', 0)}"
+        ended = of["containment"].denominator or 0
+        return [
+            f"{barge_in} · {small} · dead air ≥ 3 s {of['dead_air'].n}",
+            f"in progress {of['calls_in_progress'].count} · contained {of['containment'].count} of {ended} · "
+            f"escalated {of['escalation'].count} · rules with minimum counts for a demo only",
+        ]
 
     def _records(self) -> Iterable[AnyRecord]:
         self._fold.advance(time.time_ns())
