@@ -46,7 +46,7 @@ def test_the_message_of_the_looks_page() -> None:
         ),
         pytest.param(
             {"unit": "ratio", "title": "unanswered", "value": 0.12, "threshold": 0.05, "count": 12, "n": 100},
-            "FIRING  clinic v42: unanswered 12 % over 5 min (limit 5.0 %, 12 of 100), since 14:01 UTC",
+            "FIRING  clinic v42: unanswered 12 % over 5 min (limit 5 %, 12 of 100), since 14:01 UTC",
             id="a rate shows both its numbers",
         ),
         pytest.param(

@@ -43,7 +43,7 @@ def test_a_percentile_that_touches_the_unanswered_is_more_than() -> None:
 
 def test_shares_are_never_rounded_to_none_or_all() -> None:
     assert [wording.percent(r) for r in (None, 0.0, 0.004, 0.05, 0.61, 0.997, 1.0)] == [
-        "–", "0 %", "0.4 %", "5.0 %", "61 %", "99.7 %", "100 %",
+        "–", "0 %", "0.4 %", "5 %", "61 %", "99.7 %", "100 %",
     ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from earwitness.alerts.notification import Evidence, Notice
+from earwitness.alerts.quantities import Unit
 from earwitness.monitor import wording
 
 INDENT = "\n        "
@@ -80,7 +81,12 @@ def value(notice: Notice) -> str:
 
 def amount(notice: Notice, number: float, *, bare: bool = False) -> str:
     """A number in the notice's unit; ``bare`` leaves ``ms`` out."""
-    match notice.unit:
+    return in_unit(notice.unit, number, bare=bare)
+
+
+def in_unit(unit: Unit, number: float, *, bare: bool = False) -> str:
+    """``1,840 ms``, ``5.0 %``, ``3``."""
+    match unit:
         case "s":
             in_ms = abs(number) < 10
             return wording.milliseconds(number) if bare and in_ms else wording.short_time(number)

@@ -19,7 +19,9 @@ def find_target(name: str) -> Target:
     measure, stat = named.measure, cast("Stat", named.stat)
     unit: Unit = "ratio" if stat in {"rate", "coverage"} else "count" if stat == "count" else "s"
     what = f"{measure.name}[{named.klass}]" if named.klass is not None else measure.name
-    words = measure.name.replace("_", " ") + (f" ({named.klass})" if named.klass else "")
+    words = measure.name.replace("barge_in", "barge-in").replace("_", " ") + (
+        f" ({named.klass})" if named.klass else ""
+    )
     title = words if stat in {"rate", "count"} or stat == measure.name else f"{words} {stat}"
     kept_long = measure.headline or measure.kind in {"rate", "count"}
     windows = tuple(window_s for window_s, step_s in STEP_OF.items() if kept_long or step_s != LONG_STEP_S)

@@ -55,7 +55,7 @@ def percent(ratio: float | None) -> str:
     if ratio is None:
         return NOTHING
     value = ratio * 100
-    return f"{value:.1f} %" if 0 < value < 9.95 or 99 < value < 99.95 else f"{value:.0f} %"
+    return f"{f'{value:.1f}'.removesuffix('.0')} %" if 0 < value < 9.95 or 99 < value < 99.95 else f"{value:.0f} %"
 
 
 def span(seconds: float) -> str:

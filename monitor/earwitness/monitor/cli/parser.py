@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 _SETTINGS_HELP = "settings file (default: EARWITNESS_SETTINGS, ./earwitness.yaml, earwitness.yaml in the home)"
 _LOG_HELP = "log: kafka://host:9092, sqlite:///path/log.db or a path (default: EARWITNESS_LOG, else this machine's log)"
@@ -13,7 +13,7 @@ _LOG_HELP = "log: kafka://host:9092, sqlite:///path/log.db or a path (default: E
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of ``earwitness``. Its result has ``command``, the module to run, and ``spelled``, what was typed."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="earwitness",
         description="Watches live voice agents: every number means what the caller heard.",
         epilog="Exit codes: 0 done, 1 the check that was asked for found a fault, 2 wrong use or bad input.",
@@ -75,6 +75,13 @@ def make_parser() -> argparse.ArgumentParser:
     schema = _command(commands, "schema", "schema", "print the JSON Schema of what is on the log")
     schema.add_argument("what", nargs="?", choices=["event", "record"], default="event")
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong use is one line that names it and says where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"earwitness: {message}; `{self.prog} --help` shows what there is\n")
 
 
 def own_version() -> str:

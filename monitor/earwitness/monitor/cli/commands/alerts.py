@@ -8,8 +8,8 @@ import time
 
 from earwitness.alerts.evaluator import Alert
 from earwitness.alerts.lifecycle import Firing, Pending
-from earwitness.alerts.message import headline, text
-from earwitness.alerts.rules import default_rules_text, load_rules
+from earwitness.alerts.message import headline, in_unit, text
+from earwitness.alerts.rules import Rule, default_rules_text, load_rules
 from earwitness.alerts.store import AlertStore, Kept, Silence
 from earwitness.alerts.targets import find_target
 from earwitness.monitor import wording
@@ -36,10 +36,19 @@ def _check(arguments: argparse.Namespace) -> int:
     path = arguments.file or settings.alerts.file
     rules = load_rules(path, find_target, settings.label_keys)
     for rule in rules:
-        who = ", ".join(rule.by) or "all together"
-        print(f"{rule.name:<24} {rule.target.title} over {wording.span(rule.window_s)}, by {who}: {rule.severity}")
+        print(f"{rule.name:<24} {_said(rule)}")
     print(f"{path or 'shipped rules'}: {wording.plural(len(rules), 'rule')}, no mistakes")
     return 0
+
+
+def _said(rule: Rule) -> str:
+    """``page when response latency p95 over 5 min is above 1,500 ms for 2 min (n ≥ 30), by agent, version``."""
+    who = ", ".join(rule.by) or "all together"
+    lasting = f" for {wording.span(rule.timing.for_ns / 1e9)}" if rule.timing.for_ns else ""
+    least = f" (n ≥ {rule.min_n})" if rule.min_n else ""
+    limit = in_unit(rule.target.unit, rule.threshold)
+    what = f"{rule.target.title} over {wording.span(rule.window_s)} is {rule.direction} {limit}{lasting}{least}"
+    return f"{rule.severity} when {what}, by {who}"
 
 
 def _list(arguments: argparse.Namespace) -> int:

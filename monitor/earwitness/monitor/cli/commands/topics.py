@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from earwitness.monitor.cli.composing import opened_log, or_stopped, run_async, settings_of
+from earwitness.monitor import wording
+from earwitness.monitor.cli.composing import log_url, opened_log, or_stopped, run_async, settings_of
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.log.open import EMBEDDED_PARTITIONS
 from earwitness.monitor.log.topics import topic_specs
+from earwitness.monitor.log.url import SqliteUrl
 from earwitness.monitor.settings import Settings
 
 
@@ -24,6 +26,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 async def _create(settings: Settings, partitions: int | None) -> int:
+    url = log_url(settings)
+    # Opening the embedded log makes it, with its topics.
+    is_new = isinstance(url, SqliteUrl) and not url.path.exists()
     async with opened_log(settings) as log:
         embedded = not log.url.startswith("kafka")
         count = partitions or (EMBEDDED_PARTITIONS if embedded else settings.kafka.partitions)
@@ -32,8 +37,6 @@ async def _create(settings: Settings, partitions: int | None) -> int:
         created = set(await log.create_topics(specs))
         found = await log.topics()
         for spec in specs:
-            info = found[spec.name]
-            print(
-                f"{spec.name:<24} {'created' if spec.name in created else 'was there':<10} {info.partitions} partitions"
-            )
+            state = "created" if is_new or spec.name in created else "was there"
+            print(f"{spec.name:<24} {state:<10} {wording.plural(found[spec.name].partitions, 'partition')}")
     return 0

@@ -184,7 +184,7 @@ def _lines(found: Sequence[AnyRecord]) -> Iterable[_Line]:
                     subject_words(r.id),
                     "caller",
                     quoted(r.text),
-                    _joined(turn_note(r), overlaps.get(r.u_on_ns)),
+                    _joined(turn_note(r), overlaps.get(at_ns)),
                 )
             case AgentTurn():
                 note = answer_note(answers.get(r.id), r)
