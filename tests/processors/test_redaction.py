@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import time
 import types
 import typing
@@ -117,12 +119,21 @@ def test_the_callers_hash_is_that_of_the_number_said_aloud() -> None:
     assert REDACTION.hash_of("+49 30 1234567") == hashes("+49301234567")[0]
 
 
-def test_without_a_secret_a_warning_says_that_hashes_hold_in_this_process_only(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    redaction = Redaction()
-    assert redaction.text("5550142") == redaction.text("555 0142") != Redaction().text("5550142")
-    assert "EARWITNESS_SECRET" in caplog.text
+WITHOUT_SECRET = """
+from earwitness.processors.redaction import Redaction
+one, other = Redaction(), Redaction()
+assert one.text("5550142") == other.text("555 0142")
+print(one.text("5550142"))
+"""
+
+
+def test_without_a_secret_a_warning_says_once_that_hashes_hold_in_this_process_only() -> None:
+    runs = [
+        subprocess.run([sys.executable, "-c", WITHOUT_SECRET], capture_output=True, text=True, check=True, timeout=60)
+        for _ in range(2)
+    ]
+    assert runs[0].stdout != runs[1].stdout
+    assert runs[0].stderr.count("EARWITNESS_SECRET") == 1
 
 
 def test_a_text_that_looks_like_a_placeholder_is_no_placeholder() -> None:

@@ -17,6 +17,7 @@ _SHAPE = re.compile(r"<([a-z][a-z0-9_]{0,31}):(\d{1,5}):([0-9a-f]{8})([0-9a-f]{4
 _LOOKALIKE = re.compile(r"<(?=[A-Za-z][A-Za-z0-9_]*:\d)")
 _SIX_DIGITS = re.compile(r"\d{6}")
 MAX_LENGTH = 99_999
+_PROCESS_KEY = secrets.token_bytes(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class PlaceholderMaker:
     """Makes and recognises the placeholders of one secret. Without a secret they hold within this process only."""
 
     def __init__(self, secret: bytes | None = None) -> None:
-        self._key = secret or secrets.token_bytes(32)
+        self._key = secret or _PROCESS_KEY
 
     def make(self, kind: str, normalised: str, *, length: int | None = None) -> Placeholder:
         """``normalised`` is the value freed from how it was written; its length is told unless another is given."""

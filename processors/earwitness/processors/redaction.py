@@ -10,6 +10,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 from earwitness.monitor.contract.events import EVENT_TYPES
@@ -79,10 +80,7 @@ class Redaction:
         )  # fmt: skip
         self._identity_finders: tuple[Finder, ...] = (find_email, find_iban, numbers.identity)
         if not secret:
-            log.warning(
-                "no EARWITNESS_SECRET: equal numbers in redacted text get equal hashes within this process only; "
-                "set one secret for all bots of the site"
-            )
+            _warn_once()
 
     def fields(self, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of an event of this kind with every text field redacted. Never raises."""
@@ -242,6 +240,14 @@ def default_redactor(settings: BotSettings) -> Redactor:
         regions=settings.regions,
         keep_dtmf=settings.keep_dtmf,
         text_bytes=settings.text_bytes,
+    )
+
+
+@cache
+def _warn_once() -> None:
+    log.warning(
+        "no EARWITNESS_SECRET: equal numbers in redacted text get equal hashes within this process only; "
+        "set one secret for all bots of the site"
     )
 
 

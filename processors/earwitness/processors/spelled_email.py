@@ -19,6 +19,8 @@ _MARKS = {
     **dict.fromkeys(words("dash hyphen minus bindestrich tiret guion"), "-"),
     "plus": "+",
 }
+JOINING_WORDS = _AT | _MARKS.keys()
+"""Words that stand inside a spoken address, with more to come."""
 _DIGITS = {word: said for language in reversed(LANGUAGES) for word, said in language.units.items() if len(said) == 1}
 _WRITTEN = {**_DIGITS, **_MARKS}
 _NOBODY = words("us me him her them it look looking available online website site page here is find")
