@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from typing import Any
 
 from pipecat.frames import frames as pipecat_frames
@@ -18,6 +19,18 @@ def _module(*names: str) -> Any:
     raise ModuleNotFoundError(names[0])
 
 
+def _split_sentences_without_a_download() -> None:
+    """Old versions load sentence rules from the network; where there are none, a full stop ends a sentence here."""
+    module = importlib.import_module("pipecat.utils.string")
+    if not hasattr(module, "sent_tokenize"):
+        return
+    try:
+        importlib.import_module("nltk").data.find("tokenizers/punkt_tab")
+    except LookupError:
+        setattr(module, "sent_tokenize", lambda text, *_, **__: re.split(r"(?<=[.?!])\s+", text))  # noqa: B010
+
+
+_split_sentences_without_a_download()
 _worker_module = _module("pipecat.pipeline.worker", "pipecat.pipeline.task")
 _runner_module = _module("pipecat.workers.runner", "pipecat.pipeline.runner")
 
