@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from earwitness.monitor.calls.agent import Voice
-from earwitness.monitor.calls.overlaps import yields
+from earwitness.monitor.calls.overlaps import stop_of
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.stalls import agent_text, stalled
 from earwitness.monitor.contract.records import AgentInterruption, AgentTurn
@@ -20,7 +20,7 @@ def write_agent_turns(page: Page) -> None:
         evidence: dict[str, str] = {"a_on": voice.sounds[0].on_by}
         if off is not None:
             evidence["a_off"] = voice.sounds[-1].off_by
-        cut = voice.truncated is True or any(o.voice is voice and yields(scene, o).caused for o in talk.overlaps)
+        cut = voice.truncated is True or any(o.voice is voice and stop_of(scene, o).cut for o in talk.overlaps)
         content: Content = {
             "a_on_ns": voice.on_ns,
             "a_off_ns": off,
@@ -62,7 +62,8 @@ def _silent_runs(page: Page) -> None:
     audible = {v.run.id for v in scene.voices if v.run is not None}
     n = page.carry.numbers["n"]
     for run in scene.facts.runs.values():
-        end = run.at.get("cancelled", run.at.get("ended"))
+        ends = [run.at[m] for m in ("cancelled", "ended", "tools_called", "empty") if m in run.at]
+        end = max(ends + [p.last_ns for p in run.plays if p.last_ns is not None], default=None)
         meant = " ".join(text.strip() for _, text in run.intended) or " ".join(run.unspoken)
         since = run.asked_ns if run.asked_ns is not None else (run.intended[0][0] if run.intended else None)
         if run.id in audible or since is None or not (meant or "first_audio" in run.at):
@@ -80,7 +81,7 @@ def _silent_runs(page: Page) -> None:
             "unspoken": meant or None,
             "audible": False,
         }
-        page.add(AgentTurn, f"n{n}", since, content, final=scene.over)
+        page.add(AgentTurn, f"n{n}", since, content, final=True)
         page.count("not_audible", since, "first_audio" in run.at and "cancelled" not in run.at)
 
 

@@ -32,6 +32,8 @@ class Carry:
     edge_seen: bool = False
     """An end of caller speech was seen."""
     caller_spoke: bool = False
+    agent_asked: bool = False
+    """A response was asked for."""
     latencies: int = 0
     same_latency_ns: int | None = None
     """The latency of every turn so far, where they are all the same."""

@@ -1,15 +1,17 @@
-"""Records of overlaps; a label or a verdict can change them as long as the call is held."""
+"""Records of overlaps. A label or a verdict changes a row as long as the call is held, however long it is settled."""
 
 from __future__ import annotations
 
 from earwitness.monitor.calls.bounds import Bounds
+from earwitness.monitor.calls.evidence import Facts
 from earwitness.monitor.calls.overlaps import (
-    OverlapDraft,
-    Yield,
+    Basis,
     cell_of,
+    class_if_unwanted,
+    labelled,
     missed_because,
+    stop_of,
     talk_over_ns,
-    yields,
 )
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.scene import Scene
@@ -17,60 +19,64 @@ from earwitness.monitor.contract.records import Overlap
 
 
 def write_overlaps(page: Page) -> None:
-    """Write a row for each overlap; the agent's part is written as soon as it is known."""
-    scene = page.scene
+    """Write a row for each overlap; while the caller speaks, only once it is known what the agent did."""
+    scene, bounds = page.scene, page.scene.bounds
     for draft in page.talk.overlaps:
-        done = yields(scene, draft)
-        gave_way = done.caused if scene.pipeline else done.observed
-        end = draft.u_off_ns
+        stop, end = stop_of(scene, draft), draft.u_off_ns
         speaking = end is None and not scene.over
-        if speaking and gave_way is None:
+        if speaking and stop.in_time(draft.wanted, bounds)[0] is None:
             continue
         content: Content = {
             "u_on_ns": draft.u_on_ns,
             "u_off_ns": end,
             "agent_turn": page.voice_id(draft.voice),
-            "silent_for_ns": done.silent_for_ns,
+            "silent_for_ns": stop.silent_for_ns,
             "talk_over_ns": None if speaking or draft.uncertain else talk_over_ns(scene, draft),
-            "resumed_after_ns": done.resumed_after_ns,
-            "terminal": done.terminal,
-            "missed_because": missed_because(scene, draft),
+            "resumed_after_ns": stop.resumed_after_ns,
+            "terminal": stop.terminal,
             "text": " ".join(t for u in draft.utterances if (t := u.text)) or None,
         }
-        content |= _verdict(draft, done, scene.bounds, pipeline=scene.pipeline)
-        if content["cell"] != "FN":
-            content["missed_because"] = None
-        settle_at = scene.horizon_ns if end is None else end
-        page.add(
-            Overlap,
-            draft.id,
-            draft.u_on_ns,
-            content,
-            final=page.settled(settle_at) and not draft.pending,
-            overlap=draft,
+        basis = Basis(
+            stop,
+            draft.wanted,
+            draft.want_class,
+            draft.decided_by,
+            class_if_unwanted(scene, draft),
+            missed_because(scene, draft),
         )
+        final = page.settled(scene.horizon_ns if end is None else end) and not draft.pending
+        content |= verdict(basis, draft.id, scene.facts, bounds)
+        page.add(Overlap, draft.id, draft.u_on_ns, content, final=final, basis=basis)
     for utterance in scene.utterances:
         page.count("speech_while_muted", utterance.at_ns, utterance.muted)
     for at in _spurious(scene):
         page.count("spurious_interruption", at)
 
 
-def _verdict(draft: OverlapDraft, done: Yield, bounds: Bounds, *, pipeline: bool) -> Content:
-    """What hangs on whether the caller wanted the floor."""
-    gave_way = done.caused if pipeline else done.observed
-    by_hand = draft.decided_by in ("human", "expectation", "judge")
-    outside = done.terminal == "natural_end" or (done.terminal == "terminal_or_yield" and not by_hand)
-    counted = draft.wanted in ("yes", "no") and not draft.uncertain and not outside
-    stop = done.stopped_ns if draft.wanted == "yes" and done.silent_for_ns is not None else None
+def verdict(basis: Basis, overlap_id: str, facts: Facts, bounds: Bounds) -> Content:
+    """Whether the caller wanted the floor, by label, judge or rule, and the cell that follows from it."""
+    stop = basis.stop
+    wanted, want_class, decided_by = basis.wanted, basis.want_class, basis.decided_by
+    label = labelled(facts, overlap_id, stop.u_on_ns)
+    if label is not None:
+        wanted, decided_by = label
+        want_class = basis.class_if_unwanted if wanted == "no" else None
+    observed, caused = stop.in_time(wanted, bounds)
+    gave_way = observed if stop.cut is None else caused
+    outside = stop.terminal == "natural_end" or (stop.terminal == "terminal_or_yield" and label is None)
+    counted = wanted in ("yes", "no") and not stop.uncertain and not outside
+    cell = cell_of(wanted, gave_way) if counted else None
+    lasting = wanted == "yes" and stop.lasting and stop.stopped_ns is not None
     return {
         "gave_way": gave_way,
-        "yielded_observed": done.observed,
-        "yielded_caused": done.caused,
-        "stop_latency_ns": None if stop is None else stop - draft.u_on_ns,
-        "wanted": draft.wanted,
-        "want_class": draft.want_class,
-        "cell": cell_of(draft.wanted, gave_way) if counted else None,
-        "decided_by": draft.decided_by,
+        "yielded_observed": observed,
+        "yielded_caused": caused,
+        "stop_latency_ns": (stop.stopped_ns or 0) - stop.u_on_ns if lasting else None,
+        "wanted": wanted,
+        "want_class": want_class,
+        "cell": cell,
+        "decided_by": decided_by,
+        "missed_because": basis.missed_because if cell == "FN" else None,
     }
 
 
@@ -89,4 +95,4 @@ def _spurious(scene: Scene) -> list[int]:
         spoke = any(u.at_ns - near <= at <= u.end_ns(scene.horizon_ns) + near for u in scene.utterances)
         if not spoke and not any(abs(s.at_ns - at) <= near for s in scene.facts.said):
             found.setdefault(cut[0].on_ns, at)
-    return list(found)
+    return list(found.values())

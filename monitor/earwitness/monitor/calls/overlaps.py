@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from earwitness.monitor.calls.agent import Sound, Voice
-from earwitness.monitor.calls.bounds import S
+from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.calls.evidence import Facts
 from earwitness.monitor.calls.intervals import clip, intersect, total
 from earwitness.monitor.calls.scene import Scene, Utterance
@@ -45,18 +45,50 @@ class OverlapDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class Yield:
-    """What the agent did. ``observed``, ``caused`` None: too early to say. ``cut``: an interruption or a truncated
-    playback ended it, in time or not. ``settled``: it is known how long it stayed silent."""
+class Stop:
+    """What the agent did about an overlap, whatever the caller wanted. ``stopped_ns`` None: it did not fall silent."""
 
-    observed: bool | None
-    caused: bool | None
+    u_on_ns: int
     stopped_ns: int | None
+    cut: bool | None
+    """An interruption or a truncated playback ended it; None on a recording, where nobody knows."""
+    lasting: bool
+    """The silence has lasted, or the call is over."""
     silent_for_ns: int | None
+    followed: bool
+    """The agent has spoken again."""
     resumed_after_ns: int | None
     terminal: Terminal | None
-    cut: bool | None = None
-    settled: bool = False
+    uncertain: bool
+    seen_until_ns: int | None
+    """Up to when it was watched; None: to the call's end."""
+
+    def in_time(self, wanted: Wanted | None, bounds: Bounds) -> tuple[bool | None, bool | None]:
+        """``yielded_observed`` and ``yielded_caused``: silent within the window, and because of it; None: too early to
+        say, or (caused) a recording."""
+        if self.uncertain:
+            return None, None
+        recording = self.cut is None
+        unwanted = bounds.yield_unwanted_recording_ns if recording else bounds.yield_unwanted_ns
+        window = unwanted if wanted == "no" else bounds.yield_wanted_ns
+        if self.stopped_ns is None or self.stopped_ns - self.u_on_ns > window:
+            late = self.seen_until_ns is None or self.seen_until_ns > self.u_on_ns + window
+            observed = False if late else None
+        else:
+            observed = True if self.lasting else None
+        return observed, None if recording or observed is None else observed and self.cut
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What an overlap's row of the 2×2 is worked out from; enough to work it out again when a label comes."""
+
+    stop: Stop
+    wanted: Wanted | None
+    want_class: WantClass | None
+    decided_by: DecidedBy | None
+    class_if_unwanted: WantClass | None
+    missed_because: str | None
 
 
 def is_echo(scene: Scene, utterance: Utterance) -> bool:
@@ -73,14 +105,12 @@ def is_echo(scene: Scene, utterance: Utterance) -> bool:
 
 
 def judge(scene: Scene, draft: OverlapDraft) -> None:
-    """Say whether the caller wanted the floor: the first rule that says something (definitions, the list of 8)."""
+    """Say whether the caller wanted the floor: the first rule of the definitions' list, from 3 on, that says something.
+
+    Labels and the judge (rules 1 and 2) come after the fact: they change the row, and open or close no turn.
+    """
     utterance = draft.utterances[0]
     draft.words = tuple(w for u in draft.utterances for w in u.words)
-    label = labelled(scene.facts, draft.id, draft.u_on_ns)
-    if label is not None:
-        draft.wanted, draft.decided_by = label
-        draft.want_class = _class_of(scene, draft) if draft.wanted == "no" else None
-        return
     if draft.set_aside is not None:
         draft.wanted, draft.decided_by = None, draft.set_aside
         return
@@ -109,39 +139,32 @@ def judge(scene: Scene, draft: OverlapDraft) -> None:
         draft.want_class = "backchannel" if answer == "no" else None
 
 
-def yields(scene: Scene, draft: OverlapDraft) -> Yield:
+def stop_of(scene: Scene, draft: OverlapDraft) -> Stop:
     """Whether, when and how the response that was audible at ``u_on`` fell silent and stayed so."""
-    u_on, voice = draft.u_on_ns, draft.voice
-    stop = _stop(scene, draft)
-    unwanted = scene.bounds.yield_unwanted_ns if scene.pipeline else scene.bounds.yield_unwanted_recording_ns
-    window = unwanted if draft.wanted == "no" else scene.bounds.yield_wanted_ns
-    if stop is None:
-        late = scene.over or scene.horizon_ns > u_on + window
-        return Yield(
-            False if late else None, (False if late else None) if scene.pipeline else None, None, None, None, None
-        )
-    settled = scene.over or scene.horizon_ns - stop >= scene.bounds.stop_silence_ns
-    observed = stop - u_on <= window
-    caused = _was_cut(scene, draft, stop) if scene.pipeline else None
-    following = [on for on, s, v in scene.sounds() if on >= stop and not (v is voice and s is draft.sound)]
+    voice, stop = draft.voice, _stopped_ns(scene, draft)
+    watched = None if scene.over else scene.horizon_ns
+    if stop is None or draft.uncertain:
+        cut = False if scene.pipeline else None
+        return Stop(draft.u_on_ns, None, cut, False, None, False, None, None, draft.uncertain, watched)
+    lasting = scene.over or scene.horizon_ns - stop >= scene.bounds.stop_silence_ns
+    cut = _was_cut(scene, draft, stop) if scene.pipeline else None
+    following = [on for on, s, _ in scene.sounds() if on >= stop and s is not draft.sound]
     again = next((s.on_ns for s in voice.sounds if s.on_ns > stop), None)
     if again is None and voice.run is not None:
         # Only what the agent says next can go on with what was cut; after another response it is a new beginning.
         later = next((v for v in scene.voices if v.on_ns >= stop and v is not voice), None)
         again = later.on_ns if later is not None and _resumes(later, voice) else None
-    terminal = _terminal(scene, draft, stop, caused=caused, again=again)
-    silent = (min(following) if following else scene.horizon_ns) - stop
-    if draft.uncertain:
-        return Yield(None, None, None, None, None, None)
-    return Yield(
-        observed if settled or not observed else None,
-        None if caused is None else (caused and observed) if settled or not observed else None,
+    return Stop(
+        draft.u_on_ns,
         stop,
-        silent if settled else None,
+        cut,
+        lasting,
+        (min(following) if following else scene.horizon_ns) - stop if lasting else None,
+        bool(following),
         None if again is None else again - stop,
-        terminal,
-        caused,
-        settled=bool(following),
+        _terminal(scene, draft, stop, cut=cut, again=again),
+        draft.uncertain,
+        watched,
     )
 
 
@@ -211,7 +234,8 @@ def _yes_no(label: str | None) -> Wanted | None:
     return None if label is None else "yes" if label in SAYS_YES else "no" if label in SAYS_NO else None
 
 
-def _class_of(scene: Scene, draft: OverlapDraft) -> WantClass | None:
+def class_if_unwanted(scene: Scene, draft: OverlapDraft) -> WantClass | None:
+    """The class of a false want, where a label says that it was one."""
     if draft.utterances[0].other:
         return "not_addressed"
     if draft.utterances[0].echo:
@@ -269,7 +293,7 @@ def _classified(scene: Scene, draft: OverlapDraft) -> Wanted | None:
     return None
 
 
-def _stop(scene: Scene, draft: OverlapDraft) -> int | None:
+def _stopped_ns(scene: Scene, draft: OverlapDraft) -> int | None:
     """When the response that was audible at the onset fell silent for good, or for at least the stated time."""
     sounds: Sequence[Sound] = draft.voice.sounds
     at = next((n for n, s in enumerate(sounds) if s is draft.sound), 0)
@@ -303,12 +327,12 @@ def _resumes(later: Voice, earlier: Voice) -> bool:
 
 
 def _terminal(
-    scene: Scene, draft: OverlapDraft, stop_ns: int, *, caused: bool | None, again: int | None
+    scene: Scene, draft: OverlapDraft, stop_ns: int, *, cut: bool | None, again: int | None
 ) -> Terminal | None:
     """The caller began in the response's last syllables (B15); a recording cannot tell it from a quick stop."""
     if stop_ns - draft.u_on_ns > scene.bounds.terminal_ns:
         return None
     if not scene.pipeline:
         return "terminal_or_yield"
-    whole = draft.voice.truncated is False or (not caused and draft.voice.run is not None)
+    whole = draft.voice.truncated is False or (not cut and draft.voice.run is not None)
     return "natural_end" if whole and again is None else None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from earwitness.monitor.calls.agent import Voice
 from earwitness.monitor.calls.carry import Carry
-from earwitness.monitor.calls.overlaps import OverlapDraft
+from earwitness.monitor.calls.overlaps import Basis
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.turns import Talk, TurnDraft
 from earwitness.monitor.contract.records import EndCause, Record
@@ -23,7 +23,8 @@ class Draft(NamedTuple):
     id: str
     place_ns: int
     content: Content
-    overlap: OverlapDraft | None = None
+    basis: Basis | None = None
+    """Of an overlap: what a label or a verdict is judged with."""
 
 
 @dataclass(slots=True)
@@ -66,11 +67,11 @@ class Page:
         *,
         final: bool,
         place_ns: int | None = None,
-        overlap: OverlapDraft | None = None,
+        basis: Basis | None = None,
     ) -> None:
         """Write a record that counts at ``at_ns``."""
         content["event_wall_ns"], content["final"] = self.wall_ns + at_ns, final
-        self.drafts.append(Draft(kind, record_id, at_ns if place_ns is None else place_ns, content, overlap))
+        self.drafts.append(Draft(kind, record_id, at_ns if place_ns is None else place_ns, content, basis))
 
     def count(self, name: str, at_ns: int, by: int = 1) -> None:
         """Add to a counted fact."""

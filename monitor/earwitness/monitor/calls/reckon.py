@@ -41,7 +41,7 @@ def reckon(
     write_agent_turns(page)
     write_overlaps(page)
     write_interruptions(page)
-    stretches = dead_air(scene, talk, since_ns=None if carry.first else carry.cut_ns)
+    stretches = dead_air(scene, talk, carry)
     write_dead_air(page, stretches)
     write_tools(page)
     write_stages(page)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from earwitness.monitor.calls.agent import Voice
+from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.evidence import ToolLife
 from earwitness.monitor.calls.intervals import Span, clip, subtract, total, union
 from earwitness.monitor.calls.lexicon import tokens
@@ -53,12 +54,12 @@ def broke_off(scene: Scene, voice: Voice) -> bool:
     return meant > said
 
 
-def dead_air(scene: Scene, talk: Talk, *, since_ns: int | None = None) -> list[Stretch]:
-    """All stretches of dead air of a call of which both sides are observed, from ``since_ns`` on."""
+def dead_air(scene: Scene, talk: Talk, past: Carry) -> list[Stretch]:
+    """All stretches of dead air of a call of which both sides are observed."""
     if not scene.caller_edges or not scene.agent_edges:
         return []
     audible = union([*scene.caller_spans(), *scene.caller_spans(other=True), *scene.agent_spans()])
-    began = scene.facts.connected_ns if since_ns is None else since_ns
+    began = scene.facts.connected_ns if past.first else past.cut_ns
     if began is None:
         if not audible:
             return []
@@ -66,7 +67,7 @@ def dead_air(scene: Scene, talk: Talk, *, since_ns: int | None = None) -> list[S
     quiet = [s for s in subtract([(began, scene.horizon_ns)], audible) if s[1] - s[0] >= scene.bounds.dead_air_ns]
     if not quiet:
         return []
-    owing = _Owing(scene, talk, spoke_before=since_ns is not None)
+    owing = _Owing(scene, talk, past)
     stretches: list[Stretch] = []
     for start, end in quiet:
         shares = owing.split(start, end)
@@ -79,7 +80,7 @@ def dead_air(scene: Scene, talk: Talk, *, since_ns: int | None = None) -> list[S
 class _Owing:
     """Who owes speech at a moment of silence."""
 
-    def __init__(self, scene: Scene, talk: Talk, *, spoke_before: bool) -> None:
+    def __init__(self, scene: Scene, talk: Talk, past: Carry) -> None:
         self.scene = scene
         horizon = scene.horizon_ns
         self.waiting = _waiting(scene, talk)
@@ -89,7 +90,8 @@ class _Owing:
         self.said = sorted((s.end_ns(horizon), n) for n, v in enumerate(scene.voices) for s in v.sounds)
         self.turn_starts = [t.start_ns for t in talk.turns]
         self.asked = sorted(r.asked_ns for r in scene.facts.runs.values() if r.asked_ns is not None)
-        self.first_sound = 0 if spoke_before else min((v.on_ns for v in scene.voices), default=None)
+        self.asked_before = past.agent_asked
+        self.first_sound = 0 if past.numbers["a"] else min((v.on_ns for v in scene.voices), default=None)
         self.holds = scene.facts.holds
 
     def split(self, start: int, end: int) -> tuple[int, int, int, int]:
@@ -123,7 +125,7 @@ class _Owing:
         if waits or self._broke_off(last, at) or self._promised(last, at):
             return "agent"
         if self.first_sound is None or at < self.first_sound:
-            greeting_due = any(asked <= at for asked in self.asked)
+            greeting_due = self.asked_before or any(asked <= at for asked in self.asked)
             return "agent" if greeting_due else "caller"
         if _in(at, self.any_tools) or _in(at, self.scene.mutes):
             return "nobody"

@@ -12,7 +12,7 @@ from typing import Literal
 
 from earwitness.monitor.calls.agent import Sound, Voice
 from earwitness.monitor.calls.evidence import Run
-from earwitness.monitor.calls.overlaps import OverlapDraft, is_echo, judge, yields
+from earwitness.monitor.calls.overlaps import OverlapDraft, is_echo, judge, stop_of
 from earwitness.monitor.calls.scene import Scene, Utterance
 
 Cause = Literal["overlap", "premature_endpoint", "resumed"]
@@ -183,8 +183,8 @@ class _Walk:
 
     def _open_by_unknown(self, utterance: Utterance, draft: OverlapDraft) -> None:
         """An overlap of unknown want counts as the caller's turn if the agent gave way or it outlasts the agent."""
-        done = yields(self.scene, draft)
-        gave_way = done.caused if self.scene.pipeline else done.observed
+        observed, caused = stop_of(self.scene, draft).in_time("unknown", self.bounds)
+        gave_way = caused if self.scene.pipeline else observed
         silent = draft.sound.off_ns
         outlasts = silent is not None and utterance.end_ns(self.scene.horizon_ns) > silent
         if gave_way or outlasts or draft.uncertain:
@@ -237,8 +237,8 @@ class _Walk:
         off = draft.sound.off_ns
         if off is None or off - draft.u_on_ns > self.bounds.early_answer_ns:
             return False
-        done = yields(self.scene, draft)
-        if done.caused or draft.voice.truncated or done.resumed_after_ns is not None:
+        stop = stop_of(self.scene, draft)
+        if stop.cut or draft.voice.truncated or stop.resumed_after_ns is not None:
             return False
         following = next((u.at_ns for u in self.scene.utterances if u.at_ns > utterance.at_ns), None)
         ended = utterance.end_ns(self.scene.horizon_ns)

@@ -1,0 +1,175 @@
+"""A long call is folded in chapters, and nobody can tell."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from earwitness.monitor.calls.timeline import CallTimeline
+
+S = 1_000_000_000
+Call = Callable[..., Any]
+quiet = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
+)
+
+
+class Whole(CallTimeline):
+    """The same fold without cuts."""
+
+    def _cut(self, upto_ns: int) -> None:
+        return
+
+
+def tell(call: Call, chance: random.Random, blocks: int) -> Any:
+    """A plausible call: every block is a caller's turn and what an agent may make of it."""
+    story = call(caller_edges=("vad", "audio"), agent_edges=("playout", "audio", "decision"))
+    story.connected(0.1)
+    if chance.random() < 0.7:
+        story.bot(0.8, 2.5, "Welcome to the clinic.", why="greeting", name="g", cut=False)
+    now = 3.0
+    for n in range(blocks):
+        now = _block(story, chance, n, now)
+    if chance.random() < 0.8:
+        story.end(now + chance.uniform(0.1, 14.0), chance.choice(["caller", "agent", "transport", "idle"]))
+    return story
+
+
+def _block(story: Any, chance: random.Random, n: int, now: float) -> float:
+    on = now + chance.choice([0.2, 0.8, 1.5, 4.0])
+    words = chance.choice(["yes", "mhm", "wait", "my order number", "four one five", "thank you goodbye", ""])
+    for _ in range(chance.choice([1, 1, 1, 2])):
+        off = on + chance.uniform(0.4, 3.0)
+        story.user(on, off, words or None, final_at=off + chance.choice([0.3, 0.6, 1.2]))
+        if chance.random() < 0.5:
+            story.edge(True, on + 0.02, at=on + 0.1, evidence="audio", snr_db=chance.choice([30.0, 30.0, 9.0]))
+            story.edge(False, off - 0.02, at=off + 0.3, evidence="audio", snr_db=30.0)
+        on = off + chance.choice([0.2, 0.5, 1.0])
+    story.turn_end(off + 0.4)
+    kind = chance.random()
+    if kind < 0.12:
+        return float(off + chance.choice([4.0, 12.0]))
+    if kind < 0.2:
+        story.run(f"e{n}", "requested", off + 0.45, why="user_turn").run(f"e{n}", "empty", off + 0.9)
+        return float(off + chance.choice([4.0, 12.0]))
+    name, start, why, after = f"r{n}", off + 0.45, "user_turn", None
+    if kind < 0.4:
+        story.run(f"c{n}", "requested", start, why="user_turn").run(f"c{n}", "first_token", start + 0.2)
+        story.run(f"c{n}", "tools_called", start + 0.2).tool(
+            "lookup", "called", start + 0.2, tool_id=f"x{n}", response_id=f"c{n}"
+        )
+        start += chance.choice([0.5, 4.0])
+        story.tool("lookup", chance.choice(["result", "result", "error"]), start, tool_id=f"x{n}")
+        why, after = "tool_result", f"c{n}"
+    a_on = start + chance.choice([0.5, 1.2])
+    a_off = a_on + chance.uniform(1.0, 5.0)
+    text = chance.choice(
+        ["Your order is on its way.", "One moment please.", "Goodbye and take care.", "I will transfer you."]
+    )
+    cut = chance.choice([False, False, True, None])
+    story.bot(a_on, a_off, text, why=why, asked=start, name=name, cut=cut, after=after)
+    story.run(name, "first_token", start + 0.1).run(name, "first_text", start + 0.2).run(
+        name, "first_audio", a_on - 0.05
+    )
+    story.run(name, "cancelled" if cut else "ended", a_off if cut else start + 0.4)
+    story.edge(True, a_on, party="agent", evidence="decision").edge(
+        False, a_off, at=a_off + 0.35, party="agent", evidence="decision"
+    )
+    if chance.random() < 0.4:
+        at = chance.uniform(a_on + 0.1, a_off - 0.1)
+        story.user(at, at + chance.uniform(0.2, 1.5), chance.choice([None, "mhm", "stop", "your order is on", "okay"]))
+    if cut:
+        story.interruption(a_off - 0.05)
+    if chance.random() < 0.1:
+        story.mute(a_off + 0.05, a_off + 0.15)
+    return float(a_off)
+
+
+def content(records: Iterable[Any]) -> dict[str, dict[str, Any]]:
+    return {r.id: r.model_dump(exclude={"revision"}) for r in records if not r.retracted}
+
+
+def live(events: Iterable[Any], moments: Iterable[float], kind: type[CallTimeline] = CallTimeline) -> CallTimeline:
+    """Feed events in order of their moments, asking in between, and long after."""
+    timeline, waiting = kind("c1"), list(events)
+    for moment in sorted(moments):
+        while waiting and waiting[0].at_ns <= moment * S:
+            timeline.add(waiting.pop(0))
+        timeline.advance(round(moment * S))
+    for event in waiting:
+        timeline.add(event)
+    timeline.advance(5_000 * S)
+    return timeline
+
+
+@quiet
+@given(st.integers(0, 2**32), st.integers(1, 12))
+def test_chapters_change_nothing(call: Call, seed: int, blocks: int) -> None:
+    events = tell(call, random.Random(seed), blocks).events()
+    whole = content(live(events, [], Whole).records())
+    assert content(live(events, []).records()) == whole
+
+
+@quiet
+@given(st.integers(0, 2**32), st.integers(1, 8), st.sampled_from([0.0, 0.04]))
+def test_asking_often_or_late_changes_nothing(call: Call, seed: int, blocks: int, loss: float) -> None:
+    chance = random.Random(seed)
+    events = [e for e in tell(call, chance, blocks).events() if chance.random() >= loss]
+    once = content(live(events, []).records())
+    often = [chance.uniform(0, 120) for _ in range(15)]
+    assert content(live(events, often).records()) == once
+    late = CallTimeline("c1")
+    for event in sorted(events, key=lambda e: e.at_ns + chance.randrange(0, 29 * S)):
+        late.add(event)
+        if chance.random() < 0.15:
+            late.advance(late.last_at_ns + chance.randrange(0, 5 * S))
+    late.advance(5_000 * S)
+    assert content(late.records()) == once
+
+
+def plain(call: Call, turns: int) -> Any:
+    story = call(caller_edges=("vad", "audio"), agent_edges=("playout", "audio"))
+    for n in range(turns):
+        at = 10.0 * n + 1
+        story.user(at, at + 2, "my order number is four two one").turn_end(at + 2.3)
+        story.bot(at + 3.0, at + 7.0, "It is on its way.", cut=False)
+    return story
+
+
+def test_a_long_call_keeps_only_the_events_that_can_still_matter(call: Call) -> None:
+    events = plain(call, 60).events()
+    timeline = live(events[:-1], [10.0 * n for n in range(60)])
+    assert len(timeline.records()) > 120
+    assert len(timeline._entries) < len(events) / 8
+
+
+def test_an_event_that_comes_too_late_is_counted_and_not_folded(call: Call) -> None:
+    events = plain(call, 12).events()
+    straggler = next(e for e in events if e.kind == "transcript")
+    timeline = CallTimeline("c1")
+    for event in events:
+        if event is not straggler:
+            timeline.add(event)
+    assert timeline.add(straggler) is False
+    timeline.advance(5_000 * S)
+    ended: Any = next(r for r in timeline.records() if r.kind == "call")
+    assert ended.late_in_call == 1
+
+
+@pytest.mark.parametrize("label", ["wanted", "not"])
+def test_a_label_changes_an_overlap_that_is_long_settled(call: Call, label: str) -> None:
+    story = plain(call, 20).user(4.5, 4.8, "mhm")
+    timeline = live(story.events(), [10.0 * n for n in range(30)])
+    before: Any = next(r for r in timeline.records() if r.kind == "overlap")
+    assert (before.cell, before.decided_by) == ("TN", "backchannel")
+    timeline.add(story.put(600.0, "human_label", source="label", subject="o1", label=label).events()[-1])
+    changed: Any = next(r for r in timeline.advance(6_000 * S) if r.kind == "overlap")
+    assert (changed.cell, changed.decided_by) == ("FN" if label == "wanted" else "TN", "human")
+    assert changed.revision == before.revision + 1
