@@ -15,6 +15,7 @@ from earwitness.consumers.self_metrics import SelfMetrics
 from earwitness.consumers.totals import Totals
 from earwitness.monitor.contract.records import Call, Overlap, Turn
 from earwitness.monitor.errors import BadInput
+from earwitness.monitor.measures.catalogue import MEASURES
 from earwitness.monitor.measures.windows import Windows
 
 S = 1_000_000_000
@@ -162,6 +163,13 @@ async def test_overlaps_and_calls_are_counted_by_their_classes(scene: Scene) -> 
     assert found[f"earwitness_overlaps_total{{{BASE},cell=FP,class=noise}}"] == 1
     assert found[f"earwitness_overlaps_total{{{BASE},cell=unknown}}"] == 1
     assert found[f"earwitness_calls_total{{{BASE},end_cause=agent,outcome=cut_off}}"] == 1
+
+
+async def test_every_name_in_the_catalogue_is_on_the_page(scene: Scene) -> None:
+    _, text, _ = await scene.get("/metrics")
+    shown = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+
+    assert {name for measure in MEASURES for name in measure.prometheus} <= shown
 
 
 async def test_the_page_speaks_open_metrics_to_those_who_ask(scene: Scene) -> None:

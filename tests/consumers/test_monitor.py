@@ -176,6 +176,18 @@ async def test_a_run_that_knows_of_no_commit_repeats_nothing_that_was_published(
     assert sorted(await site.all(RECORDS)) == sorted(before)
 
 
+async def test_records_that_the_log_lost_are_published_again_while_their_calls_are_held(site: Any, calls: Any) -> None:
+    await site.report(calls)
+    await run_until(site, done(site))
+    for partition, end in (await site.log.end_positions(RECORDS)).items():
+        site.log.drop_before(RECORDS, partition, end)
+
+    async def all_published(_monitor: Monitor) -> bool:
+        return contents(latest(await published(site))) == await what_the_log_says(site)
+
+    await run_until(site, all_published)
+
+
 async def test_what_time_alone_changed_is_published_too(site: Any, make_bot: Any) -> None:
     await site.report([make_bot("c1").start().asks(2, answered_after_s=None)])
     site.clock.set(3.4)

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from earwitness.consumers.self_metrics import SelfMetrics
 from earwitness.consumers.totals import EDGES_S, Key, Totals
-from earwitness.monitor.measures.catalogue import BY_NAME, MEASURES
+from earwitness.monitor.measures.catalogue import BY_NAME, MEASURES, WINDOW_RATE
 from earwitness.monitor.measures.measure import Measure
 from earwitness.monitor.measures.reading import Labels, Reading
 from earwitness.monitor.measures.windows import Windows
@@ -50,14 +50,14 @@ def _cause(klass: str) -> Sequence[str]:
     return (klass,) if klass else ()
 
 
-_COUNTERS: Final[tuple[tuple[str, str, tuple[str, ...], Split], ...]] = (
-    ("earwitness_unanswered", "unanswered", (), _whole),
-    ("earwitness_overlaps", "overlaps", ("cell", "class"), _cell),
-    ("earwitness_agent_interruptions", "agent_interruption", ("cause",), _cause),
-    ("earwitness_calls", "calls", ("outcome", "end_cause"), _cell),
-    ("earwitness_dropped_events", "events_dropped", (), _whole),
+_COUNTERS: Final[tuple[tuple[str, tuple[str, ...], Split], ...]] = (
+    ("unanswered", (), _whole),
+    ("overlaps", ("cell", "class"), _cell),
+    ("agent_interruption", ("cause",), _cause),
+    ("calls", ("outcome", "end_cause"), _cell),
+    ("events_dropped", (), _whole),
 )
-"""Name, measure, labels of its classes and how a class becomes their values."""
+"""Measures shown as counters, the labels of their classes and how a class becomes their values."""
 
 
 class MonitorCollector(Collector):
@@ -106,7 +106,8 @@ class MonitorCollector(Collector):
             yield family
 
     def _counters(self) -> Iterator[Metric]:
-        for name, measure, labels, split in _COUNTERS:
+        for measure, labels, split in _COUNTERS:
+            name = BY_NAME[measure].prometheus[0].removesuffix("_total")
             family = CounterMetricFamily(name, BY_NAME[measure].help, labels=[*self._names, *labels])
             for key, count in self._totals.counts.items():
                 if key.measure == measure and len(values := split(key.klass)) == len(labels):
@@ -115,7 +116,7 @@ class MonitorCollector(Collector):
 
     def _gauges(self, now_ns: int) -> Iterator[Metric]:
         latency = GaugeMetricFamily(
-            "earwitness_window_response_latency_seconds",
+            BY_NAME["response_latency"].prometheus[1],
             "Percentiles of response latency in a window; +Inf where one touches an unanswered turn.",
             labels=[*self._names, "window", "quantile"],
         )
@@ -125,12 +126,12 @@ class MonitorCollector(Collector):
             labels=[*self._names, "window"],
         )
         coverage = GaugeMetricFamily(
-            "earwitness_coverage_ratio",
+            BY_NAME["coverage"].prometheus[0],
             "Measured of what was eligible, in a window.",
             labels=[*self._names, "measure", "window"],
         )
         ratio = GaugeMetricFamily(
-            "earwitness_window_ratio",
+            WINDOW_RATE,
             "Rates in a window; absent where fewer than 10 stand below the line.",
             labels=[*self._names, "measure", "window"],
         )
@@ -157,7 +158,9 @@ class MonitorCollector(Collector):
                     if rate is not None:
                         ratio.add_metric([*values, measure.name, shown], rate)
         yield from (latency, ranked, coverage, ratio)
-        live = GaugeMetricFamily("earwitness_calls_in_progress", BY_NAME["calls_in_progress"].help, labels=self._names)
+        live = GaugeMetricFamily(
+            BY_NAME["calls_in_progress"].prometheus[0], BY_NAME["calls_in_progress"].help, labels=self._names
+        )
         for where, count in self._windows.live.items():
             live.add_metric(self._of(where), count)
         yield live
@@ -228,7 +231,7 @@ def _covered() -> list[Measure]:
 
 
 def _rates() -> list[Measure]:
-    return [m for m in MEASURES if "earwitness_window_ratio" in m.prometheus]
+    return [m for m in MEASURES if WINDOW_RATE in m.prometheus]
 
 
 def _window_name(window_s: int) -> str:

@@ -135,6 +135,17 @@ def test_a_bucket_that_retention_drops_leaves_no_ghost_in_a_window(turn: Any, ho
     assert read(windows, "response_latency", hour_ns + 9_000 * S).n == 0
 
 
+def test_a_window_that_stood_where_retention_dropped_a_bucket_is_summed_afresh(turn: Any, hour_ns: int) -> None:
+    windows = Windows()
+    windows.apply(None, turn(at_s=0, latency_s=1.0, a_on_ns=9 * S))
+    assert read(windows, "response_latency", hour_ns + S).n == 1
+    windows.apply(None, turn(at_s=650, id="t2", latency_s=1.0, a_on_ns=9 * S))
+
+    found = [read(windows, "response_latency", hour_ns + at_s * S).n for at_s in (200, 320, 600, 660)]
+
+    assert found == [0, 0, 0, 1]
+
+
 def test_d10_d17_d19_a_window_without_traffic_is_none_and_not_zero(turn: Any, hour_ns: int) -> None:
     """p95 was 1.2 at ten; an hour later nothing was heard since."""
     windows = Windows()

@@ -15,7 +15,8 @@ from earwitness.monitor.measures.measure import Measure
 
 S: Final = 1_000_000_000
 _RESPONSE = "earwitness_response_latency_seconds"
-_WINDOW_RATE = "earwitness_window_ratio"
+WINDOW_RATE: Final = "earwitness_window_ratio"
+"""The gauge that all rates of windows share, told apart by ``measure``."""
 
 MEASURES: Final[tuple[Measure, ...]] = (
     Measure(
@@ -114,7 +115,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "rate",
         "Latency",
         "Calls with a stretch of 5 s or more in which agent or tool owed speech.",
-        (_WINDOW_RATE,),
+        (WINDOW_RATE,),
         "of",
     ),
     Measure(
@@ -123,7 +124,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "rate",
         "Latency",
         "Calls with a stretch of 10 s or more in which agent or tool owed speech.",
-        (_WINDOW_RATE,),
+        (WINDOW_RATE,),
         "of",
     ),
     Measure(
@@ -165,7 +166,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "rate",
         "Latency",
         "Eligible turns that awaited an answer in vain, or wait 10 s and longer.",
-        ("earwitness_unanswered_total", _WINDOW_RATE),
+        ("earwitness_unanswered_total", WINDOW_RATE),
         "of",
         headline=True,
     ),
@@ -185,7 +186,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "rate",
         "Interruptions",
         "Callers who wanted the floor and did not get it: FN / (TP + FN).",
-        (_WINDOW_RATE,),
+        (WINDOW_RATE,),
         "of",
         exemplars=True,
     ),
@@ -195,7 +196,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "rate",
         "Interruptions",
         "Sounds that wanted nothing and stopped the agent: FP / (FP + TN).",
-        (_WINDOW_RATE,),
+        (WINDOW_RATE,),
         "of",
         exemplars=True,
     ),
@@ -205,7 +206,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "rate",
         "Interruptions",
         "Stops that nobody wanted among all stops: FP / (FP + TP).",
-        (_WINDOW_RATE,),
+        (WINDOW_RATE,),
         "of",
     ),
     Measure(
@@ -214,7 +215,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "rate",
         "Interruptions",
         "Talked through what wanted nothing: TN / (TN + FP), unweighted mean of the classes.",
-        (_WINDOW_RATE,),
+        (WINDOW_RATE,),
         "percent",
         "class",
     ),
@@ -233,7 +234,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "rate",
         "Interruptions",
         "Agent speech that began while the caller's turn was not over, per caller turn.",
-        ("earwitness_agent_interruptions_total", _WINDOW_RATE),
+        ("earwitness_agent_interruptions_total", WINDOW_RATE),
         "of",
         "cause",
     ),
@@ -243,7 +244,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "rate",
         "Outcomes",
         "Calls that ended without a human and without failing, of those in scope.",
-        (_WINDOW_RATE,),
+        (WINDOW_RATE,),
         "percent",
         headline=True,
     ),
@@ -253,7 +254,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "rate",
         "Outcomes",
         "Calls handed over to a human, of those in scope.",
-        (_WINDOW_RATE,),
+        (WINDOW_RATE,),
         "percent",
         headline=True,
     ),
@@ -263,7 +264,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "rate",
         "Outcomes",
         "Calls that the caller left while waiting for an answer, of those in scope.",
-        (_WINDOW_RATE,),
+        (WINDOW_RATE,),
         "percent",
         headline=True,
     ),
