@@ -29,7 +29,7 @@ from examples.demo.clips import SHIPPED, flite_has
 from examples.demo.processes import EARWITNESS, ROOT, Child, ChildFailed, Household
 from examples.demo.render_audio import render_all
 from examples.demo.screen import Plain, Screen, Terminal, call_line
-from examples.demo.summary import closing, compare, intended, stopwatch
+from examples.demo.summary import closing, compare, far_end, intended
 from examples.demo.switchboard import Placed, Switchboard
 from examples.demo.watch import Watch
 
@@ -157,7 +157,7 @@ def report(folder: Path, calls: Sequence[Placed], watch: Watch) -> int:
     """Print the summary and keep it as ``summary.json``; 1 where a call is missing."""
     figures = watch.figures()
     measured, wanted = watch.counts(), intended(calls, ALERTS)
-    lines = [*compare(measured, wanted), stopwatch(figures, calls)]
+    lines = [*compare(measured, wanted), *far_end(measured, wanted, figures, calls)]
     (folder / "summary.json").write_text(json.dumps({"rows": [asdict(line) for line in lines]}, indent=1))
     for line in closing(lines, figures, folder, next(iter(watch.call_ids()), "ID")):
         print(line)

@@ -12,6 +12,7 @@ from examples.demo.callers import SCENARIOS, Booking, Say, Scenario
 from examples.demo.processes import Child, ChildFailed
 
 _HANGS_AFTER_S = 70.0
+DEAD_AIR_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,21 @@ class Placed:
                     waits.append(edge.at_s - asked_s)
                 asked_s = None
         return waits
+
+    def dead_air_s(self) -> list[float]:
+        """Stretches of ``DEAD_AIR_S`` and more in which nobody was heard on the line."""
+        heard_until_s, talking, stretches = self.started_s or 0.0, 0, []
+        for edge in sorted(self.edges, key=lambda edge: edge.at_s):
+            if edge.what == "on":
+                if not talking:
+                    stretches.append(edge.at_s - heard_until_s)
+                talking += 1
+            else:
+                talking -= 1
+                heard_until_s = max(heard_until_s, edge.at_s)
+        if self.ended_s is not None and not talking:
+            stretches.append(self.ended_s - heard_until_s)
+        return [stretch for stretch in stretches if stretch >= DEAD_AIR_S]
 
     def _backchannels(self) -> frozenset[str | None]:
         if self.scenario.intent.overlap not in ("FP", "TN"):

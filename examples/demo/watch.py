@@ -71,7 +71,7 @@ class Watch:
         if self._frames % _TURN_EVERY == 0:
             self._model.move(1 if frame.selected + 1 < len(frame.rows) else -frame.selected)
         everybody = [latency_words(self._latency(now_ns)), *self._other_words(now_ns)]
-        return [*top_view(frame, width=width), *(Text(f" all agents   {words}", style="bold") for words in everybody)]
+        return [*top_view(frame, width=width), *(Text(f" all   {words}", style="bold") for words in everybody)]
 
     def ended_calls(self) -> int:
         return sum(timeline.ended for timeline in self._fold.calls.values())
@@ -107,9 +107,9 @@ class Watch:
         small = f"backchannels talked through {cells.get('TN', 0)}, stopped for {cells.get('FP', 0)}"
         ended = of["containment"].denominator or 0
         return [
-            f"{barge_in} · {small} · dead air ≥ 3 s {of['dead_air'].n}",
+            f"{barge_in} · {small} · dead air {of['dead_air'].n}",
             f"in progress {of['calls_in_progress'].count} · contained {of['containment'].count} of {ended} · "
-            f"escalated {of['escalation'].count} · rules with minimum counts for a demo only",
+            f"escalated {of['escalation'].count} · the demo's rules: minimum counts far too low",
         ]
 
     def _records(self) -> Iterable[AnyRecord]:
@@ -139,5 +139,5 @@ def latency_words(reading: Reading) -> str:
     """p50 to p99 with n and coverage."""
     if not reading.n:
         return "response latency: no turn measured yet"
-    found = "   ".join(f"p{p} {wording.quantile(reading.quantiles.get(f'p{p}'))}" for p in PERCENTILES)
-    return f"response latency ms   {found}   n {reading.n} · coverage {wording.percent(reading.coverage)}"
+    found = "  ".join(f"p{p} {wording.quantile(reading.quantiles.get(f'p{p}'))}" for p in PERCENTILES)
+    return f"response latency ms  {found}  n {reading.n} · coverage {wording.percent(reading.coverage)}"

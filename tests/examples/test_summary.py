@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from examples.demo.callers import ALERTS, SCENARIOS
-from examples.demo.summary import Figures, compare, intended, stopwatch, table
+from examples.demo.summary import Figures, compare, far_end, intended, table
 from examples.demo.switchboard import Edge, Placed
 
 
@@ -58,5 +58,25 @@ def test_a_backchannel_starts_no_stopwatch() -> None:
 
 def test_a_median_far_from_the_stopwatch_differs() -> None:
     call = placed("visit", Edge(1.0, "caller", "off", None), Edge(2.0, "agent", "on", None))
-    assert stopwatch(Figures(1, 1, answered_p50_s=1.02), [call]).agrees
-    assert not stopwatch(Figures(1, 1, answered_p50_s=1.4), [call]).agrees
+    counts = replace(intended([call], ()), answered=1)
+    assert [line.agrees for line in far_end(counts, counts, Figures(1, 1, answered_p50_s=1.02), [call])] == [True] * 3
+    assert not far_end(counts, counts, Figures(1, 1, answered_p50_s=1.4), [call])[-1].agrees
+
+
+def test_dead_air_is_held_against_what_was_heard_and_not_against_the_script() -> None:
+    call = placed(
+        "visit", Edge(1.0, "caller", "on", None), Edge(2.0, "caller", "off", None), Edge(6.0, "agent", "on", None)
+    )
+    wanted = intended([call], ())
+    (row, *_) = far_end(replace(wanted, dead_air=1), wanted, Figures(0, 0), [call])
+    assert (row.measured, row.heard, row.intended, row.agrees) == ("1", "1", "0", True)
+
+
+def test_silence_is_when_neither_of_the_two_is_heard() -> None:
+    call = placed(
+        "visit",
+        Edge(0.5, "agent", "on", None), Edge(6.0, "caller", "on", "x"), Edge(7.0, "caller", "off", None),
+        Edge(9.0, "agent", "off", None),
+    )  # fmt: skip
+    call.started_s, call.ended_s = 0.0, 13.0
+    assert call.dead_air_s() == [4.0]
