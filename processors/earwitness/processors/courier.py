@@ -1,7 +1,8 @@
 """Carries events from the buffer to the log, by way of the spool where the log does not take them at once.
 
-All of it lives in one event loop, which is not the bot's. What is in memory only is never older than two lingers: a
-batch that the log has not acknowledged by then lies in the spool, too, and the spool is sent before anything newer.
+All of it lives in one event loop, which is not the bot's. Nothing stays in memory only for longer than a linger: half
+of it a batch gathers, and what the log has not acknowledged after the other half lies in the spool, too. The spool is
+sent before anything newer.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ class Courier:
         self._spool = spool
         self._client = LogClient(open_log)
         self._pace = pace
+        self._half_s = pace.linger_s / 2
         self._reports = Reports()
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
@@ -100,7 +102,7 @@ class Courier:
     def news(self) -> None:
         """Something was put. Call it in this loop, as all the others."""
         urgent = self._buffer.bytes >= self._pace.batch_bytes
-        self._hurry(self._loop.time() + (0.0 if urgent else self._pace.linger_s))
+        self._hurry(self._loop.time() + (0.0 if urgent else self._half_s))
 
     def stop(self, timeout_s: float) -> None:
         """Send or store what is there, within ``timeout_s``, and let `run` end."""
@@ -161,7 +163,7 @@ class Courier:
         sending = self._sending
         if sending is None or (sending.batch.file is not None and sending.batch.file is self._own):
             return False
-        return self._loop.time() < sending.since_s + self._pace.linger_s
+        return self._loop.time() < sending.since_s + self._half_s
 
     # What each turn of the loop does.
 
@@ -243,7 +245,7 @@ class Courier:
         else:
             times.append(max(self._adopt_at_s, self._try_at_s))
         if sending is not None and self._is_young():
-            times.append(sending.since_s + self._pace.linger_s)
+            times.append(sending.since_s + self._half_s)
         elif self._held is not None or (sending is not None and sending.batch.file is None):
             times.append(self._disk_at_s)
         elif self._due_s is not None:
