@@ -223,8 +223,9 @@ async def begin_of(log: Log, settings: MonitorSettings, since_ns: int) -> Begin:
 
 
 def caught_up(reader: Reader, ends: Mapping[int, int]) -> bool:
-    """Whether a reader has read up to these ends in all partitions that it owns."""
-    return all(position >= ends.get(partition, 0) for partition, position in reader.positions().items())
+    """Whether a reader has read up to these ends in all partitions that it owns; not while it owns none."""
+    positions = reader.positions()
+    return bool(positions) and all(position >= ends.get(partition, 0) for partition, position in positions.items())
 
 
 def note_read(read: deque[tuple[int, int]], now_ns: int, records: int) -> None:
