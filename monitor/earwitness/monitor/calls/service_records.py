@@ -64,20 +64,28 @@ def write_stages(page: Page) -> None:
         if "ttfb" in e.metric and run is not None and "cancelled" in run.at:
             first = run.at.get("first_token" if e.service == "llm" else "first_audio")
             censored = censored or first is None or first > run.at["cancelled"]
-        invalid = value is not None and not (math.isfinite(value) and 0 <= value * S <= at)
+        value_ns = _duration_ns(e.value_s, at)
+        invalid = value is not None and value_ns is None
         page.count("invalid", at, invalid)
-        measured = value is not None and not invalid and not censored and value > 0
+        measured = value_ns is not None and value_ns > 0 and not censored
         content: Content = {
             "service": e.service,
             "metric": e.metric,
             "processor": e.processor,
             "model": e.model,
-            "value_ns": round(value * S) if measured else None,
+            "value_ns": value_ns if measured else None,
             "censored": censored,
         }
         page.add(StageSample, f"m:{source}:{seq}", at, content, final=True)
     for run in runs.values():
         _model_duration(page, run)
+
+
+def _duration_ns(value_s: float | None, at_ns: int) -> int | None:
+    """A duration in nanoseconds; None where it is none: not finite, negative, or longer than the call so far (A08)."""
+    if value_s is None or not math.isfinite(value_s) or not 0 <= value_s * S <= at_ns:
+        return None
+    return round(value_s * S)
 
 
 def _model_duration(page: Page, run: Run) -> None:

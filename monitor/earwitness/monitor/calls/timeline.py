@@ -55,11 +55,15 @@ class CallTimeline:
         self.settled = False
         """Nothing but a verdict, a label or a late fact can change the call any more."""
         self._entries: list[Entry] = []
+        self._plain = True
+        """No event ended the call, and none came after a long silence: where it ends needs no search."""
         self._learnt: list[Entry] = []
         self._arrivals = Arrivals()
         self._offsets: dict[str, int] = {}
         self._late = 0
         self._chapters = [_Chapter(Carry())]
+        self._standing: set[str] = set()
+        """Ids of the records that stood at the last ``advance``, the frozen ones apart."""
         self._frozen: set[str] = set()
         """Ids of records whose events were let go."""
         self._overlaps: dict[str, Draft] = {}
@@ -82,6 +86,8 @@ class CallTimeline:
             return False
         if self.started_wall_ns is None or (event.kind == "call_started" and event.owns_clock):
             self.started_wall_ns = event.wall_ns - event.at_ns
+        if event.kind == "call_ended" or (self._entries and at - self.last_at_ns > self.bounds.silent_call_ns):
+            self._plain = False
         if not self._entries or self._entries[-1][:3] < entry[:3]:
             self._entries.append(entry)
         else:
@@ -144,6 +150,9 @@ class CallTimeline:
         """
         upto = bisect_right(self._entries, as_of_ns, key=_moment)
         last, ended = self._chapters[0].carry.last_at_ns, None
+        if self._plain:
+            last = self._entries[upto - 1][0] if upto else last
+            return last if last is not None and as_of_ns - last > self.bounds.silent_call_ns else None, None, 0
         for n in range(upto):
             at, _, _, event = self._entries[n]
             if last is not None and at - last > self.bounds.silent_call_ns:
@@ -241,12 +250,12 @@ class CallTimeline:
         self._put(tail, shared, changed)
         if facts.labels or facts.judged:
             self._put((self._labelled(draft, facts) for draft in self._overlaps.values()), shared, changed)
-        for record_id, (_, record) in list(self._published.items()):
-            if record.retracted or record_id in standing or record_id in self._frozen:
-                continue
+        for record_id in sorted(self._standing - standing - self._frozen):
+            record = self._published[record_id][1]
             gone: Any = record.model_copy(update={"retracted": True, "revision": record.revision + 1})
             self._published[record_id] = ({}, gone)
             changed.append(gone)
+        self._standing = standing
         return changed
 
     def _put(self, drafts: Iterable[Draft], shared: Content, changed: list[AnyRecord]) -> None:
