@@ -71,6 +71,7 @@ def test_d17_a_percentile_without_new_data_neither_fires_nor_looks_alive(shelf: 
 
     held = at(evaluator, shelf, 1)
     assert (held.notices, held.undecided) == ((), 0)
+    assert [alert.notice.value for alert in evaluator.alerts if alert.notice] == [9.0]
     later = at(evaluator, shelf, 62)
     assert [(n.status, n.reason, n.value) for n in later.notices] == [("resolved", "no_data", None)]
 

@@ -150,6 +150,7 @@ async def test_a_refusal_is_not_tried_again_and_giving_up_is_bounded(shelf: Shel
 
     assert runner.delivery.given_up == {"refusing": 1, "dead": 1}
     assert runner.delivery.failures == {"refusing": 1, "dead": 4}
+    assert sorted(runner.alerts[0].undelivered) == ["dead", "refusing"]
 
 
 async def test_a_slow_sink_delays_neither_evaluation_nor_the_others(shelf: Shelf) -> None:

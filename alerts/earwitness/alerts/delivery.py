@@ -14,7 +14,8 @@ FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
 
 Sleep = Callable[[float], Awaitable[object]]
-Done = Callable[[Notice, str], None]
+Done = Callable[[Notice, str, bool], None]
+"""Told once a notice is off the hands of a sink, and whether the sink has it."""
 
 
 class Delivery:
@@ -97,13 +98,13 @@ class Delivery:
                 logger.exception("sink failed", sink=sink.name)
             else:
                 self.delivered[sink.name] += 1
-                self._done(notice, sink.name)
+                self._done(notice, sink.name, True)
                 return
             self.failures[sink.name] += 1
             if not again or waited_s >= self._give_up_after_s:
                 self.given_up[sink.name] += 1
                 logger.error("alert not delivered", sink=sink.name, why=problem, fingerprint=notice.fingerprint)
-                self._done(notice, sink.name)
+                self._done(notice, sink.name, False)
                 return
             logger.warning("alert not delivered yet", sink=sink.name, why=problem, again_in_s=wait_s)
             await self._sleep(wait_s)

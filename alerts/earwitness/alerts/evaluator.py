@@ -45,6 +45,8 @@ class Alert(Frozen):
     notice: Notice | None = None
     """The latest picture: of a firing alert as it is now, of a resolved one as it ended."""
     outbox: tuple[Delivery, ...] = ()
+    undelivered: tuple[str, ...] = ()
+    """Sinks that were given up: they do not have its latest notice."""
 
     @property
     def group(self) -> Labels:
@@ -101,6 +103,7 @@ class Evaluator:
                 after = Alert(
                     fingerprint=mark, rule=rule.name, labels=dict(group), state=state,
                     notice=notice or (before.notice if before else None), outbox=before.outbox if before else (),
+                    undelivered=before.undelivered if before else (),
                 )  # fmt: skip
                 if notice is not None and change is not None:
                     notices.append(notice)

@@ -110,11 +110,11 @@ class AlertRunner:
             for item in alert.outbox:
                 for sink in item.sinks:
                     if not self._delivery.knows(sink):
-                        self._delivered(item.notice, sink)  # it was taken out of the settings
+                        self._delivered(item.notice, sink, True)  # it was taken out of the settings
                     elif not (silenced and item.notice.status == "firing"):
                         self._delivery.put(item.notice, sink)
 
-    def _delivered(self, notice: Notice, sink: str) -> None:
+    def _delivered(self, notice: Notice, sink: str, has_it: bool) -> None:
         alert = self._alert(notice.fingerprint)
         if alert is None:
             return
@@ -124,7 +124,9 @@ class AlertRunner:
             else _without(item, {sink})
             for item in alert.outbox
         )
-        self._keep(alert.model_copy(update={"outbox": tuple(item for item in left if item.sinks)}))
+        lost = tuple(name for name in alert.undelivered if name != sink) + (() if has_it else (sink,))
+        left = tuple(item for item in left if item.sinks)
+        self._keep(alert.model_copy(update={"outbox": left, "undelivered": lost}))
 
     def _alert(self, fingerprint: str) -> Alert | None:
         return next((alert for alert in self._evaluator.alerts if alert.fingerprint == fingerprint), None)

@@ -57,6 +57,12 @@ def test_clocks_that_differ_are_noticed(ahead_s: float, level: str) -> None:
     assert "n 3" in finding.says
 
 
+def test_events_that_came_late_after_an_outage_are_no_wrong_clock() -> None:
+    late = [(at * S, 1_000 * S) for at in range(100, 1_000)]
+
+    assert checks.skew(late).level == "ok"
+
+
 def test_a_monitor_that_is_behind_is_a_fault_only_after_a_while() -> None:
     assert checks.lag(0, None, 0).level == "ok"
     assert checks.lag(10, 100 * S, 110 * S).level == "ok"

@@ -65,6 +65,9 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _lines(alert: Alert, kept: Kept) -> list[str]:
     silenced = "  (silenced)" if kept.is_silenced(alert.fingerprint, time.time_ns()) else ""
+    waiting = {sink for item in alert.outbox for sink in item.sinks}
+    for sink in sorted({*waiting, *alert.undelivered}):
+        silenced += f"  ({'not delivered yet' if sink in waiting else 'never delivered'} to {wording.printable(sink)})"
     if isinstance(alert.state, Pending):
         since = wording.clock(alert.state.since_ns)
         return [f"PENDING  {wording.group_name(alert.group)}: {wording.printable(alert.rule)}, since {since}{silenced}"]
