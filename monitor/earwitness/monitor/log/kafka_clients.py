@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from earwitness.monitor.log.kafka_library import TOO_LARGE, KafkaError, connect, kafka, kafka_admin, kafka_errors
+from earwitness.monitor.log.kafka_library import TOO_LARGE, Connection, KafkaError, kafka, kafka_admin, kafka_errors
 from earwitness.monitor.log.kafka_settings import KafkaSettings
 from earwitness.monitor.log.protocol import LogError, LogRefused, LogUnavailable, RecordTooLarge
 
@@ -70,10 +70,10 @@ async def why_unreachable(settings: KafkaSettings, name: str) -> LogError:
 async def _why(settings: KafkaSettings, name: str, server: str) -> LogError:
     host, _, port = server.rpartition(":")
     kwargs = {k: v for k, v in settings.client().items() if k not in {"bootstrap_servers", "metadata_max_age_ms"}}
+    connection = Connection(host.strip("[]"), int(port), **kwargs)
     try:
         async with asyncio.timeout(5):
-            connection = await connect(host.strip("[]"), int(port), **kwargs)
-            await connection.close()
+            await connection.connect()
     except ssl.SSLCertVerificationError as error:
         return LogRefused(
             f"{name}: {server} shows a certificate that is not trusted ({error.verify_message}); see kafka.ssl_cafile"
@@ -90,6 +90,11 @@ async def _why(settings: KafkaSettings, name: str, server: str) -> LogError:
             return LogUnavailable(f"{name}: {server} hung up; see that its listener speaks our kafka.security_protocol")
         reason = os.strerror(number) if number > 0 else str(error).partition("] ")[2]
         return LogUnavailable(f"{name}: cannot connect to {server} ({reason}); see that the broker runs")
+    finally:
+        # aiokafka closes what failed without waiting for it; TLS takes a moment to say good-bye.
+        closing = connection.close()
+        if connection._protocol is not None:
+            await asyncio.wait([closing], timeout=0.5)
     return LogUnavailable(
         f"{name}: {server} lets us connect and then does not answer; see that kafka.security_protocol is its "
         "listener's, and that the addresses it advertises are reachable from here"

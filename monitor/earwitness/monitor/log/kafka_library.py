@@ -12,7 +12,7 @@ from aiokafka import abc, admin, conn, errors  # type: ignore[import-untyped, un
 kafka: Any = aiokafka
 kafka_admin: Any = admin
 kafka_errors: Any = errors
-connect: Any = conn.create_conn
+Connection: Any = conn.AIOKafkaConnection
 KafkaError: type[Exception] = errors.KafkaError
 RebalanceListener: type[Any] = abc.ConsumerRebalanceListener
 TOO_LARGE: tuple[type[Exception], ...] = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
