@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ pytestmark = [pytest.mark.realtime, pytest.mark.pipecat]
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.CompletedProcess[str], Path, float]]:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path, float]:
     base = tmp_path_factory.mktemp("runs")
     began_s = time.monotonic()
     done = subprocess.run(
@@ -28,7 +27,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.
     )
     took_s = time.monotonic() - began_s
     (folder,) = base.iterdir()
-    yield done, folder, took_s
+    return done, folder, took_s
 
 
 def rows(folder: Path) -> dict[str, dict[str, Any]]:
@@ -84,22 +83,22 @@ def test_output_that_is_no_terminal_gets_plain_lines(
 
 
 def test_ctrl_c_ends_it_within_five_seconds_and_leaves_nothing_running(tmp_path: Path) -> None:
-    running = subprocess.Popen(
-        [*DEMO, "--folder", str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    try:
-        assert running.stdout is not None
-        for line in running.stdout:
-            if " rings " in line:
-                break
-        children = psutil.Process(running.pid).children(recursive=True)
-        began_s = time.monotonic()
-        os.kill(running.pid, signal.SIGINT)
-        rest = running.stdout.read()
-        code = running.wait(timeout=10)
-    finally:
-        running.kill()
-    assert time.monotonic() - began_s < 5
+    command = [*DEMO, "--folder", str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+        try:
+            assert running.stdout is not None
+            for line in running.stdout:
+                if " rings " in line:
+                    break
+            children = psutil.Process(running.pid).children(recursive=True)
+            began_s = time.monotonic()
+            os.kill(running.pid, signal.SIGINT)
+            rest = running.stdout.read()
+            code = running.wait(timeout=10)
+            took_s = time.monotonic() - began_s
+        finally:
+            running.kill()
+    assert took_s < 5
     assert code == 130
     assert "Traceback" not in rest
     assert children
