@@ -10,6 +10,7 @@ from earwitness.monitor.errors import BadInput
 from earwitness.monitor.log.open import open_log
 from earwitness.monitor.log.protocol import LogError
 from earwitness.monitor.log.topics import EVENTS, topic_name
+from earwitness.monitor.log.url import SqliteUrl, parse_log_url
 
 
 async def events_of(url: str, call_id: str) -> list[str]:
@@ -17,7 +18,10 @@ async def events_of(url: str, call_id: str) -> list[str]:
 
     Raises BadInput, LogError.
     """
-    log = await open_log(url)
+    place = parse_log_url(url)
+    if isinstance(place, SqliteUrl) and not place.path.exists():
+        raise BadInput("there is no such log", where=str(place))
+    log = await open_log(place)
     try:
         topic = topic_name(log.prefix, EVENTS)
         reader = await log.reader(topic)
