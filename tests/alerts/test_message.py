@@ -31,7 +31,7 @@ def test_the_message_of_the_looks_page() -> None:
     assert text(FIRING, UTC).splitlines() == [
         "FIRING  clinic v42: response latency p95 1,840 ms over 5 min (limit 1,500, n 731), since 14:01 UTC",
         "        mostly LLM first token: +610 ms against the hour before (gpt-x, provider a); began with v42",
-        "        worst: c-7f3a turn 4 2,410 ms · c-81c0 overlap 2 unanswered",
+        "        worst: c-7f3a turn 4 2,410 ms · c-81c0 overlap 2 never stopped",
         "        earwitness calls c-7f3a          silence: earwitness alerts silence 5e1c0d0d --for 1h",
     ]
 

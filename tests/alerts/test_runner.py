@@ -272,4 +272,6 @@ async def test_what_is_forgotten_leaves_the_log(shelf: Shelf) -> None:
     await runner.tick(shelf, START_NS + 3700 * S)
     await runner.close()
 
-    assert (await AlertStore(log).load()).alerts == {}
+    store = AlertStore(log)
+    assert (await store.load()).alerts == {}
+    assert store.unreadable == 0

@@ -169,7 +169,8 @@ def subject_words(subject: str) -> str:
 
 
 def _exemplar(example: Evidence) -> str:
-    shown = (
-        "unanswered" if example.censored else wording.short_time(example.value_s) if example.value_s is not None else ""
-    )
+    if example.censored:
+        shown = "never stopped" if example.subject.startswith("o") else "unanswered"
+    else:
+        shown = "" if example.value_s is None else wording.short_time(example.value_s)
     return f"{wording.printable(example.call_id, 60)} {subject_words(example.subject)} {shown}".rstrip()
