@@ -133,7 +133,8 @@ class CallerIn(BaseInputTransport):
             if position < 0 and number < len(lines) and self._begins(lines[number], self._agent_turns != turns_seen):
                 position = 0
                 pcm = self._pcm[number] if number in self._pcm else speech(lines[number].seconds, CALLER_RATE)
-                self._transport.truth.caller.append((self._now_s(), self._now_s() + len(pcm) / CALLER_RATE))
+                said_s = self._now_s() - CHUNK_S  # a frame that arrives now was said before
+                self._transport.truth.caller.append((said_s, said_s + len(pcm) / CALLER_RATE))
             if not self.flows:
                 continue
             frame = UserAudioRawFrame(audio=quiet, sample_rate=CALLER_RATE, num_channels=1, user_id="caller")

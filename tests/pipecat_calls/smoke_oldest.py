@@ -56,8 +56,8 @@ def check(call: RecordedCall) -> None:
         call.of(SpeechEnded, party="caller", evidence="vad"),
         strict=True,
     ):
-        near(began.edge_ns, on, 0.025)
-        near(ended.edge_ns, off, 0.025)
+        near(began.edge_ns, on, 0.005)
+        near(ended.edge_ns, off, 0.005)
     for (on, off), first, last in zip(
         call.truth.agent, call.of(Playout, phase="first"), call.of(Playout, phase="last"), strict=True
     ):

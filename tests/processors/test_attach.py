@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from pipecat.observers.base_observer import BaseObserver
+from pipecat.pipeline.pipeline import Pipeline
+from pipecat.pipeline.worker import PipelineWorker
 from pipecat.processors.filters.identity_filter import IdentityFilter
 from pipecat_calls.call import place_call
 from pipecat_calls.fixtures import RunCall
@@ -18,6 +20,7 @@ from pipecat_calls.script import At, CallTool, Reply, Say, Script, Tool
 from earwitness.monitor.contract.events import App, CallEnded, CallStarted, LateFact, SpeechStarted
 from earwitness.processors import Witness, attach, setup_file
 from earwitness.processors import witness as witness_module
+from earwitness.processors.attach import watched
 from earwitness.processors.bot_settings import BotSettings
 from earwitness.processors.observer import CallObserver
 from earwitness.processors.redaction import NoRedaction
@@ -221,3 +224,15 @@ def test_nothing_of_a_call_is_kept_when_it_is_over(run_call: RunCall) -> None:
     assert observer._held == []
     assert observer._hooks._on == []
     assert Counter(event.kind for event in call.events)["call_ended"] == 1
+
+
+def test_a_worker_without_a_line_holds_no_call_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = MemorySink()
+    monkeypatch.setattr(witness_module, "_process_writer", lambda settings: sink)
+    make: Any = IdentityFilter
+    helper = PipelineWorker(Pipeline([make()]))
+
+    asyncio.run(setup_file.setup_pipeline_worker(helper))
+
+    assert not watched(helper)
+    assert sink.items == []

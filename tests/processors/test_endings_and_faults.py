@@ -10,6 +10,7 @@ from pipecat.frames.frames import CancelFrame, EndFrame, ErrorFrame, Frame, Stop
 from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
 from pipecat_calls.fixtures import RunCall
 from pipecat_calls.script import At, Reply, Say, Script
+from pipecat_calls.voice import speech
 
 from earwitness.monitor.contract.events import (
     AudioGap,
@@ -285,3 +286,18 @@ def test_a_setup_that_never_ends_is_an_error(run_call: RunCall) -> None:
 
     assert call.one(CallStarted)
     assert call.one(CallEnded).cause == "error"
+
+
+def test_a31_a_stop_that_the_pipeline_reports_late_does_not_lengthen_the_speech(run_call: RunCall) -> None:
+    async def speak_without_a_stop(call: Any) -> None:
+        sound = speech(1.0, 24_000).tobytes()
+        await call.tts.push_frame(TTSAudioRawFrame(sound, 24_000, 1))
+
+    call = run_call(Script(replies=(HELLO,), events=(At(5.0, speak_without_a_stop),), ends_s=12))
+
+    (on, off), last = call.truth.agent[1], call.of(Playout, phase="last")[1]
+    stopped = call.of(SpeechEnded, party="agent", evidence="decision")[-1]
+    assert off - on == pytest.approx(1.0, abs=0.05)
+    assert last.edge_ns / 1e9 == pytest.approx(off, abs=0.02)
+    assert last.at_ns / 1e9 < off + 1.6
+    assert stopped.edge_ns / 1e9 > off + 2.9

@@ -88,8 +88,8 @@ def test_the_pipelines_vad_edges_have_its_delay_taken_off(run_call: RunCall) -> 
         call.truth.caller, call.of(SpeechStarted, party="caller"), call.of(SpeechEnded, party="caller"), strict=True
     ):
         assert began.evidence == ended.evidence == "vad"
-        assert s(began.edge_ns) == pytest.approx(on, abs=0.025)
-        assert s(ended.edge_ns) == pytest.approx(off, abs=0.025)
+        assert s(began.edge_ns) == pytest.approx(on, abs=0.002)
+        assert s(ended.edge_ns) == pytest.approx(off, abs=0.002)
         assert began.at_ns - began.edge_ns == began.correction_ns == 200_000_000
 
 
@@ -204,8 +204,8 @@ def test_a42_a_step_of_the_wall_clock_changes_no_duration(run_call: RunCall) -> 
         stepped.truth.caller, stepped.of(SpeechStarted, party="caller"), stepped.of(SpeechEnded, party="caller"),
         strict=True,
     ):  # fmt: skip
-        assert s(began.edge_ns) == pytest.approx(on, abs=0.025)
-        assert s(ended.edge_ns) == pytest.approx(off, abs=0.025)
+        assert s(began.edge_ns) == pytest.approx(on, abs=0.002)
+        assert s(ended.edge_ns) == pytest.approx(off, abs=0.002)
 
 
 def test_a34_a_muted_window_is_told_with_its_policy(run_call: RunCall) -> None:

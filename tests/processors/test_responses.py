@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
+import weakref
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pipecat.audio.dtmf.types import KeypadEntry
 from pipecat.frames.frames import (
+    DataFrame,
+    EagerEndOfTurnCancelFrame,
     FunctionCallCancelFrame,
     FunctionCallFromLLM,
     FunctionCallInProgressFrame,
     FunctionCallsStartedFrame,
+    InputDTMFFrame,
+    LLMContextFrame,
     LLMFullResponseEndFrame,
     LLMRunFrame,
     MetricsFrame,
+    OutputDTMFUrgentFrame,
     TTSSpeakFrame,
 )
 from pipecat.metrics.metrics import TTFBMetricsData
+from pipecat.processors.aggregators.dtmf_aggregator import DTMFAggregator
+from pipecat.processors.aggregators.llm_context import LLMContext
 from pipecat_calls.fixtures import RunCall
 from pipecat_calls.script import At, CallTool, Reply, Say, Script
 from pipecat_calls.script import Tool as ToolScript
 
-from earwitness.monitor.contract.events import AgentText, Playout, Response, Stage, Tool, Transfer, TurnStarted
+from earwitness.monitor.contract.events import (
+    AgentText,
+    Dtmf,
+    Playout,
+    Response,
+    Stage,
+    Tool,
+    Transcript,
+    Transfer,
+    TurnStarted,
+)
 
 pytestmark = pytest.mark.pipecat
 
@@ -253,3 +276,80 @@ def test_whole_segment_speech_is_spoken_when_its_audio_has_been_played(run_call:
     first, second = [event for event in call.of(AgentText) if event.spoken]
     assert (first.spoken or "") + (second.spoken or "") == HELLO.text
     assert second.at_ns - first.at_ns > 1_000_000_000
+
+
+def test_a_run_ahead_of_the_turns_end_is_eager_and_answers_nothing_when_it_is_withdrawn(run_call: RunCall) -> None:
+    async def speculate(call: Any) -> None:
+        provisional = LLMContext(messages=[])
+        await call.user.push_frame(LLMContextFrame(context=provisional, speculation=True))
+        await asyncio.sleep(0.1)
+        await call.user.broadcast_frame(EagerEndOfTurnCancelFrame)
+
+    script = Script(
+        lines=(Say("where is my order please it is late", at_s=3.5),),
+        replies=(HELLO, Reply("Never heard."), Reply("It is on its way.")),
+        events=(At(4.5, speculate),),
+        ends_s=12,
+    )
+    call = run_call(script)
+
+    assert requested(call) == [("greeting", None), ("eager", 1), ("user_turn", 1)]
+    assert "cancelled" in phases(call, "r2")
+
+
+def test_keys_are_told_one_by_one_and_make_no_transcript(run_call: RunCall) -> None:
+    async def press(call: Any) -> None:
+        for key in (KeypadEntry.ONE, KeypadEntry.POUND):
+            await call.line.caller.push_frame(InputDTMFFrame(key))
+        await call.worker.queue_frame(OutputDTMFUrgentFrame(button=KeypadEntry.TWO))
+
+    call = run_call(
+        Script(replies=(HELLO,), events=(At(4.0, press),), ends_s=8),
+        extra=lambda: {"after_input": [DTMFAggregator()]},
+    )
+
+    assert [(e.party, e.button) for e in call.of(Dtmf)] == [("caller", "1"), ("caller", "#"), ("agent", "2")]
+    assert call.of(Transcript) == []
+
+
+def test_a_hand_over_by_the_transport_is_done_when_it_leaves_behind_the_audio(
+    run_call: RunCall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dataclass
+    class DailySIPTransferFrame(DataFrame):
+        """Stands for the transport's own frame: its module needs a library that tests do not have."""
+
+    daily = SimpleNamespace(DailySIPTransferFrame=DailySIPTransferFrame)
+    monkeypatch.setitem(sys.modules, "pipecat.transports.daily.transport", daily)
+    script = Script(
+        lines=(ASK,),
+        replies=(HELLO, Reply("I am putting you through to a colleague.")),
+        events=(At(6.5, lambda call: call.tts.push_frame(DailySIPTransferFrame())),),
+        ends_s=12,
+    )
+    call = run_call(script)
+
+    asked, done = call.of(Transfer)
+    assert (asked.phase, done.phase) == ("requested", "completed")
+    assert done.at_ns / 1e9 == pytest.approx(call.truth.agent[1][1], abs=0.1)
+    assert asked.at_ns < done.at_ns - 500_000_000
+
+
+def test_no_frame_is_kept_however_long_the_witness_lives(run_call: RunCall) -> None:
+    frames: list[weakref.ref[Any]] = []
+
+    async def push(call: Any) -> None:
+        for frame in (
+            TTSSpeakFrame("One moment."),
+            LLMContextFrame(context=LLMContext(messages=[])),
+            FunctionCallsStartedFrame(function_calls=[FunctionCallFromLLM("lookup", "X", {}, object())]),
+        ):
+            frames.append(weakref.ref(frame))
+            await call.llm.push_frame(frame)
+
+    call = run_call(Script(replies=(HELLO,), events=(At(4.0, push),), ends_s=8))
+    gc.collect()
+
+    assert call.of(Tool, tool_call_id="X")
+    assert call.witness.observer()
+    assert [frame() for frame in frames] == [None, None, None]

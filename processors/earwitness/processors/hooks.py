@@ -70,8 +70,12 @@ class Hooks:
     def _left_output(self, _: Any, frame: Any) -> None:
         kind: type[Any] = frame.__class__
         left = self._leaving.get(kind)
-        if left is not None:
+        if left is None:
+            return
+        try:
             left(self._now.clock.now_ns(), frame)
+        except Exception:  # this runs in the pipeline's own audio task
+            self._now.record.ledger.errors += 1
 
     def _text_left(self, at_ns: int, frame: Any) -> None:
         text, context = str(frame.text), getattr(frame, "context_id", None)
@@ -105,6 +109,9 @@ class Hooks:
 
     def _line_handler(self, make: Callable[..., Callable[[int], None]]) -> Callable[..., None]:
         def happened(_: Any, *args: Any) -> None:
-            self._now.agenda.post(self._now.clock.now_ns(), make(*args))
+            try:
+                self._now.agenda.post(self._now.clock.now_ns(), make(*args))
+            except Exception:
+                self._now.record.ledger.errors += 1
 
         return happened

@@ -271,7 +271,7 @@ class CallObserver(BaseObserver):
                 return
             if self._started:
                 self._catch_up(at_ns)
-                self._speech.tick(at_ns)
+                self._families.tick(at_ns)
         except Exception as error:
             self._fault(error)
 

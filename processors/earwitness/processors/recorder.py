@@ -145,14 +145,10 @@ class Recorder:
             self._cap(seq)
         else:
             wall_ns = self._clock.wall_of(at_ns)
-            event = kind(
-                call_id=self.call_id,
-                source=self.source,
-                seq=seq,
-                at_ns=at_ns,
-                wall_ns=wall_ns,
-                **self._redactor.fields(name, fields),
-            )
+            made: dict[str, Any] = self._redactor.fields(name, fields)
+            made.update(call_id=self.call_id, source=self.source, seq=seq, at_ns=at_ns, wall_ns=wall_ns)
+            # the same checks as the constructor's, without passing each field as an argument
+            event: Event = kind.__pydantic_validator__.validate_python(made)
             payload = event.__pydantic_serializer__.to_json(event, exclude_none=True)
             self._sink.put(
                 Outbound(self.call_id, self.source, seq, name, at_ns, wall_ns, payload, _droppable(name, event))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from earwitness.monitor.contract.events import EVENT_ADAPTER, AnyEvent
 
 
-@dataclass(frozen=True, slots=True)
-class Outbound:
+class Outbound(NamedTuple):
     """One redacted, serialised event on its way out. ``droppable``: 0 never, 1 when room runs out, 2 before those."""
 
     call_id: str

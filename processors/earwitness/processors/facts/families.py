@@ -29,6 +29,7 @@ class Families:
         self.turns = Turns(now)
         self.speech = Speech(now)
         self.words = Words(now, self.runs)
+        self.written = Written(now, self.runs, self.words.cut)
         responses = Responses(now, self.runs)
         # order of the handlers of one frame: the turn first, then what refers to it
         self.all: tuple[Family, ...] = (
@@ -40,7 +41,7 @@ class Families:
             Tools(now, responses.tool_called, responses.tool_settled, transfer_tools),
             responses,
             self.words,
-            Written(now, self.runs, self.words.cut),
+            self.written,
             self.line,
             self.ending,
         )
@@ -50,6 +51,11 @@ class Families:
         for kind, handler in self.line.transfer_frames().items():
             self.dispatch.add_class(kind, handler)
         self.dispatch.add(identity.frames())
+
+    def tick(self, at_ns: int) -> None:
+        """Notice what no frame tells."""
+        self.speech.tick(at_ns)
+        self.written.tick(at_ns)
 
     def told(self, now: Moments, identity: Identity) -> None:
         """Pass on what the pipeline says of its settings."""

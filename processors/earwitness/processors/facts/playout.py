@@ -18,6 +18,8 @@ SPLIT_NS = SECOND // 2
 """Silence inside one response that is as long as this ends a stretch (definitions, "Speech and turns")."""
 AHEAD_NS = 300 * MS
 """Audio written this far ahead of its playing leaves the agent's end uncertain (A30)."""
+DRY_NS = SECOND
+"""Nothing written for this long: a stretch is over. Pipecat says so up to 3 s late, services later still."""
 CUT_NS = 60 * MS
 """A chunk being written when the agent is cut off is still heard, and pushed a little later."""
 
@@ -156,6 +158,11 @@ class Written:
             if cut:
                 self._cut_text(at_ns, run)
             self._runs.drop(run)
+
+    def tick(self, at_ns: int) -> None:
+        """No audio has been written for a while: the agent is silent, whatever the pipeline still believes (A31)."""
+        if self._stretch is not None and at_ns - max(self._ends_ns, self._pushed_ns) >= DRY_NS:
+            self._end(at_ns)
 
     def close(self, at_ns: int) -> None:
         """The call ends while the agent speaks: no stop frame comes after a CancelFrame."""
