@@ -36,6 +36,12 @@ _EARLY: Final = frozenset({"StartFrame", "MetricsFrame", "SpeechControlParamsFra
 _AUDIO_IN: Final = frame_class("InputAudioRawFrame") or type(None)
 
 
+def inert_observer() -> BaseObserver:
+    """An observer that does nothing, as cheaply as Pipecat lets it: for calls that are not watched."""
+    options = {"observe_every_push": False} if FIRST_PUSH_ONLY else {}
+    return BaseObserver(**options)  # pyright: ignore[reportUnknownMemberType]
+
+
 class CallObserver(BaseObserver):
     """Reports one call to its recorder. Add it to a worker's ``observers``, or let ``attach`` do so.
 

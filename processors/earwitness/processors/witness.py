@@ -15,7 +15,7 @@ from earwitness.monitor.contract.events import App, LateFact
 from earwitness.processors.bot_settings import BotSettings
 from earwitness.processors.clock import CallClock
 from earwitness.processors.facts.tools import TRANSFER_TOOLS
-from earwitness.processors.observer import CallObserver
+from earwitness.processors.observer import CallObserver, inert_observer
 from earwitness.processors.pulse import Pulse
 from earwitness.processors.recorder import Recorder, sampled
 from earwitness.processors.redaction import default_redactor
@@ -99,7 +99,7 @@ class Witness:
     def observer(self) -> BaseObserver:
         """The observer, for a worker's ``observers``; the same one each time."""
         if not self.on:
-            return BaseObserver()  # pyright: ignore[reportUnknownMemberType]
+            return inert_observer()
         if self._observer is None:
             self._observer = CallObserver(
                 self._recorder,
