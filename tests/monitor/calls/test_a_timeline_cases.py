@@ -423,6 +423,9 @@ def test_a35_an_end_without_a_start_is_never_paired_with_an_earlier_one(call: Ca
     assert (turn.u_on_ns, turn.u_off_ns) == (None, 67_000_000_000)
     assert turn.response_latency_ns == 1_100_000_000
     assert len(told.turns) == 2
+    assert told.turns[0].u_off_ns == (21_000_000_000 if stop_seen else 21_400_000_000)
+    assert told.turns[0].response_latency_ns == (1_000_000_000 if stop_seen else None)
+    assert told.interruptions == []
 
 
 def test_a36_a_long_monologue_is_not_the_callers_silence(call: Call) -> None:

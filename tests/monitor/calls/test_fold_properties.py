@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from earwitness.monitor.calls.timeline import CallTimeline, fold
 from earwitness.monitor.contract import events as ev
+from earwitness.monitor.contract.decoder import decode_event_fast
+from earwitness.monitor.contract.wire import encode
 
 S = 1_000_000_000
 WORDS = ["yes", "mhm", "stop", "wait a moment", "my order number", "four two one", "", "goodbye", "hello there caller"]
@@ -217,3 +219,9 @@ def test_events_of_two_calls_are_refused(call: Callable[..., Any]) -> None:
     other = events[0].model_copy(update={"call_id": "c2"})
     with pytest.raises(ValueError, match="2 calls"):
         fold([*events, other])
+
+
+def test_events_as_they_are_read_off_the_wire_give_the_same_records(call: Callable[..., Any]) -> None:
+    story = call().connected(0.0).user(1.0, 2.3, "hello").turn_end(2.6).bot(3.3, 6.0, "Hi there.").user(4.0, 4.3, "mhm")
+    events = story.tool("look_up", "called", 3.0).tool("look_up", "result", 3.2).end(9.0).events()
+    assert fold([decode_event_fast(encode(event)) for event in events]) == fold(events)

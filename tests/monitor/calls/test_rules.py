@@ -356,3 +356,53 @@ def test_bounds_have_an_id_of_their_own() -> None:
     assert changed.id != "default-1"
     assert changed.id == Bounds(turn_gap_ns=2_000_000_000).id
     assert changed.id != Bounds(turn_gap_ns=4_000_000_000).id
+
+
+# Bounds of the rules
+
+
+def test_many_small_words_in_a_row_may_mean_anything(call: Call) -> None:
+    told = call().bot(10.0, 20.0, cut=False).user(13.0, 14.2, "yeah okay right").end(30.0).told()
+    assert [(o.wanted, o.decided_by, o.cell) for o in told.overlaps] == [("unknown", None, None)]
+
+
+def test_a_prompt_is_no_premature_endpoint(call: Call) -> None:
+    told = (
+        call()
+        .user(1.0, 2.0, "four one")
+        .turn_end(2.3)
+        .bot(2.4, 4.0, why="prompt", cut=False)
+        .user(2.6, 3.2, "five five")
+        .end(20.0)
+        .told()
+    )
+    assert told.interruptions == []
+    assert not told.turns[0].premature_endpoint
+    assert told.cells == ["FN"]
+
+
+def test_a_caller_who_leaves_an_unanswered_question_abandons(call: Call) -> None:
+    told = call().user(1.0, 2.0, "hi").bot(2.5, 4.0).user(5.0, 6.0, "my balance").end(10.0).told()
+    assert (told.call.outcome, told.facts.get("dead_air_critical")) == ("abandoned", None)
+
+
+def test_a_momentary_silence_of_the_same_response_is_no_stop(call: Call) -> None:
+    story = call(agent_edges=("playout", "audio")).bot(10.0, 18.0, cut=False).user(12.0, 13.0, "stop it please")
+    for on, off in ((10.0, 12.5), (12.9, 18.0)):
+        spoken(story, "agent", on, off)
+    overlap = story.interruption(12.4).end(30.0).told().overlaps[0]
+    assert (overlap.cell, overlap.stop_latency_ns) == ("FN", 6_000_000_000)
+
+
+def test_half_a_second_of_silence_is_a_stop_and_going_on_a_resumption(call: Call) -> None:
+    story = call(agent_edges=("playout", "audio")).bot(10.0, 18.0, cut=False).user(12.0, 13.0, "stop it please")
+    for on, off in ((10.0, 12.5), (14.0, 18.0)):
+        spoken(story, "agent", on, off)
+    overlap = story.interruption(12.4).end(30.0).told().overlaps[0]
+    assert (overlap.cell, overlap.stop_latency_ns, overlap.resumed_after_ns) == ("TP", 500_000_000, 1_500_000_000)
+
+
+def test_an_interruption_after_a_response_that_was_played_whole_did_not_end_it(call: Call) -> None:
+    told = call().bot(10.0, 14.5, why="greeting", cut=False).user(13.0, 14.8, "a question").interruption(14.55)
+    overlap = told.end(20.0).told().overlaps[0]
+    assert (overlap.yielded_observed, overlap.yielded_caused, overlap.cell) == (True, False, "FN")
