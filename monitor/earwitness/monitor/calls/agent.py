@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from earwitness.monitor.calls.bounds import Bounds
-from earwitness.monitor.calls.evidence import Facts, Play, Run
+from earwitness.monitor.calls.facts import Facts, Play, Run
 from earwitness.monitor.calls.speech import Segment, pair
 from earwitness.monitor.contract.events import Evidence
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from earwitness.monitor.calls.evidence import Facts
+from earwitness.monitor.calls.facts import Facts
 
 KINDS = ("t", "a", "n", "o", "i", "d")
 """First letters of the ids that are counted."""

@@ -13,7 +13,8 @@ from typing import Final
 from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.calls.call_record import Tally, caller_spoke, last_critical, other_speech_so_far, talk_so_far
 from earwitness.monitor.calls.carry import KINDS, Carry, residue
-from earwitness.monitor.calls.evidence import Edge, Entry, Facts, gather, is_other
+from earwitness.monitor.calls.evidence import gather
+from earwitness.monitor.calls.facts import Edge, Entry, Facts, is_other
 from earwitness.monitor.calls.outcome import promises_transfer, takes_leave
 from earwitness.monitor.calls.overlaps import stop_of
 from earwitness.monitor.calls.page import Draft, Page

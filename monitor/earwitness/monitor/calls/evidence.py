@@ -1,4 +1,4 @@
-"""What a call's events say, sorted by what they speak of. No judgement yet: edges, runs, tools, words as reported.
+"""Events to facts: sorts a call's events, one by one and in their order, by what they speak of.
 
 Moments are corrected to the clock of the process that owns the call (definitions, "Time and evidence"): an event of
 another process is moved by the offset which that process announced.
@@ -8,183 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any
 
-Entry = tuple[int, str, int, Any]
-"""An event at its place in the order of folding: moment on the call's clock, source, seq, the event."""
-
-MILESTONES = ("requested", "first_token", "first_text", "first_audio", "tools_called", "ended", "cancelled", "empty")
-
-
-@dataclass(slots=True)
-class Edge:
-    """Speech of a party began (``start``) or ended at ``edge_ns``, noticed at ``at_ns``."""
-
-    at_ns: int
-    edge_ns: int
-    start: bool
-    inferred: bool = False
-    snr_db: float | None = None
-
-
-@dataclass(slots=True)
-class Gap:
-    """No audio of a party arrived after ``last_ns``, until ``back_ns`` if it came back."""
-
-    last_ns: int
-    back_ns: int | None = None
-
-
-@dataclass(slots=True)
-class Play:
-    """One stretch of a response as written to the transport."""
-
-    first_ns: int | None
-    last_ns: int | None = None
-    truncated: bool | None = None
-    uncertain_until_ns: int | None = None
-    drained: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class Run:
-    """One response: a run of the model, or a text that the application had spoken."""
-
-    id: str
-    why: str = "unknown"
-    after: str | None = None
-    at: dict[str, int] = field(default_factory=dict[str, int])
-    """First moment of each milestone."""
-    plays: list[Play] = field(default_factory=list[Play])
-    intended: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
-    spoken: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
-    unspoken: list[str] = field(default_factory=list[str])
-    first_ns: int = 0
-    """First and last event that spoke of it."""
-    last_ns: int = 0
-
-    @property
-    def asked_ns(self) -> int | None:
-        """When it was asked for; the earliest sign of it where that is not known."""
-        requested = self.at.get("requested")
-        if requested is not None:
-            return requested
-        signs = [*self.at.values(), *(p.first_ns for p in self.plays if p.first_ns is not None)]
-        return min(signs, default=None)
-
-
-@dataclass(slots=True)
-class ToolLife:
-    """One tool call. A cancelled call stays cancelled (A16)."""
-
-    id: str
-    name: str
-    called_ns: int
-    run: str | None
-    blocking: bool
-    status: str = "running"
-    ended_ns: int | None = None
-    measured_ns: int | None = None
-    last_ns: int = 0
-    """Last event that spoke of it."""
-    arguments: str | None = None
-    result: str | None = None
-    error: str | None = None
-
-
-@dataclass(slots=True)
-class TurnEnd:
-    """The pipeline's decision that the caller's turn was over."""
-
-    at_ns: int
-    incomplete_ns: tuple[int, ...]
-    complete_ns: int | None
-
-
-@dataclass(slots=True)
-class Said:
-    """A transcript of the caller's side."""
-
-    at_ns: int
-    text: str
-    final: bool
-    delta: bool
-    eager: bool
-    start_ns: int | None
-    end_ns: int | None
-    utterance: str | None
-    thrown_away: bool
-    """The pipeline kept the words out of its context."""
-
-
-@dataclass(slots=True)
-class Verdict:
-    """A classifier's answer on an overlap."""
-
-    at_ns: int
-    answer: str
-    overlap_id: str | None
-    requested_ns: int | None
-
-
-@dataclass(slots=True)
-class Facts:
-    """All that a call's events say, in the order of folding."""
-
-    started: Any = None
-    started_wall_ns: int | None = None
-    recording: bool = False
-    connected_ns: int | None = None
-    caller_participant: str | None = None
-    caller_edges: dict[tuple[str, str | None], list[Edge]] = field(
-        default_factory=dict[tuple[str, str | None], list[Edge]]
-    )
-    """By evidence and participant, the caller's party and others alike."""
-    other_participants: set[str | None] = field(default_factory=set[str | None])
-    agent_edges: dict[str, list[Edge]] = field(default_factory=dict[str, list[Edge]])
-    gaps: dict[str, list[Gap]] = field(default_factory=dict[str, list[Gap]])
-    runs: dict[str, Run] = field(default_factory=dict[str, Run])
-    turn_ends: list[TurnEnd] = field(default_factory=list[TurnEnd])
-    interruptions: list[int] = field(default_factory=list[int])
-    said: list[Said] = field(default_factory=list[Said])
-    tools: dict[str, ToolLife] = field(default_factory=dict[str, ToolLife])
-    mutes: list[tuple[int, bool]] = field(default_factory=list[tuple[int, bool]])
-    transfers: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
-    human_agent_joined: bool = False
-    transport_errors: list[int] = field(default_factory=list[int])
-    voicemail: bool = False
-    dtmf: int = 0
-    app: dict[str, str] = field(default_factory=dict[str, str])
-    holds: list[tuple[int, bool]] = field(default_factory=list[tuple[int, bool]])
-    faults: dict[str, bool] = field(default_factory=dict[str, bool])
-    """By fault id: whether service went on."""
-    stages: list[tuple[int, str, int, Any]] = field(default_factory=list[tuple[int, str, int, Any]])
-    classifier: list[Verdict] = field(default_factory=list[Verdict])
-    labels: dict[str, str] = field(default_factory=dict[str, str])
-    judged: dict[str, str] = field(default_factory=dict[str, str])
-    """A judge's word by ``criterion:subject``."""
-    counts: dict[str, int] = field(default_factory=dict[str, int])
-    had: set[str] = field(default_factory=set[str])
-    """Kinds of evidence that the call has had so far: ``caller:vad``, ``agent:playout``, ``said``."""
-    transfer_tools: dict[str, str] = field(default_factory=dict[str, str])
-    """Status of each tool call that hands over, by id."""
-    dropped: dict[str, list[tuple[int, int]]] = field(default_factory=dict[str, list[tuple[int, int]]])
-    ended: Any = None
-    ended_ns: int | None = None
-
-    def count(self, name: str, by: int = 1) -> None:
-        """Add to a counted fact."""
-        if by:
-            self.counts[name] = self.counts.get(name, 0) + by
-
-    def run(self, response_id: str, at_ns: int) -> Run:
-        """The response of that id, of which an event speaks now."""
-        run = self.runs.get(response_id)
-        if run is None:
-            run = self.runs[response_id] = Run(response_id, first_ns=at_ns)
-        run.last_ns = at_ns
-        return run
+from earwitness.monitor.calls.facts import (
+    Edge,
+    Entry,
+    Facts,
+    Gap,
+    Play,
+    Run,
+    Said,
+    ToolLife,
+    TurnEnd,
+    Verdict,
+    is_other,
+)
 
 
 def gather(entries: Iterable[Entry], facts: Facts | None = None) -> Facts:
@@ -323,15 +160,6 @@ def _transcript(f: Facts, entry: Entry) -> None:
             at, e.text, e.final, e.form == "delta", e.eager, start, end, key or f"{source}:{seq}", e.in_context is False
         )
     )
-
-
-def is_other(f: Facts, participant: str | None) -> bool:
-    """Whether a participant on the caller's side is somebody else than the caller (A33)."""
-    if participant is None:
-        return False
-    if participant in f.other_participants:
-        return True
-    return f.caller_participant is not None and participant != f.caller_participant
 
 
 def _agent_text(f: Facts, entry: Entry) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from earwitness.monitor.calls.agent import Voice
-from earwitness.monitor.calls.evidence import TurnEnd
+from earwitness.monitor.calls.facts import TurnEnd
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.turns import TurnDraft, chain_of
 from earwitness.monitor.contract.records import Reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from earwitness.monitor.calls.bounds import Bounds
-from earwitness.monitor.calls.evidence import Facts
+from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.overlaps import (
     Basis,
     cell_of,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from earwitness.monitor.calls.agent import Sound, Voice
 from earwitness.monitor.calls.bounds import Bounds, S
-from earwitness.monitor.calls.evidence import Facts
+from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.intervals import clip, intersect, total
 from earwitness.monitor.calls.scene import Scene, Utterance
 from earwitness.monitor.contract.records import Cell, DecidedBy, Terminal, WantClass, Wanted

@@ -11,7 +11,7 @@ from earwitness.monitor.calls.agent_records import write_agent_turns, write_inte
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.call_record import Tally, count_facts, write_call
 from earwitness.monitor.calls.carry import Carry
-from earwitness.monitor.calls.evidence import Facts
+from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.outcome import end_cause
 from earwitness.monitor.calls.overlap_records import write_overlaps
 from earwitness.monitor.calls.page import Page

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from earwitness.monitor.calls.agent import Sound, Voice, agent_voices
 from earwitness.monitor.calls.bounds import Bounds
-from earwitness.monitor.calls.evidence import Facts, Run, Said
+from earwitness.monitor.calls.facts import Facts, Run, Said
 from earwitness.monitor.calls.intervals import Span, union
 from earwitness.monitor.calls.lexicon import Lexicon, lexicon, tokens
 from earwitness.monitor.calls.speech import Segment, caller_segments, mute_spans

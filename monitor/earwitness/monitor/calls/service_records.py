@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from earwitness.monitor.calls.bounds import S
-from earwitness.monitor.calls.evidence import Run
+from earwitness.monitor.calls.facts import Run
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.silence import Stretch
 from earwitness.monitor.calls.turn_records import turn_of_tool

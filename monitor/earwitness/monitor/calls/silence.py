@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from earwitness.monitor.calls.agent import Voice
 from earwitness.monitor.calls.carry import Carry
-from earwitness.monitor.calls.evidence import ToolLife
+from earwitness.monitor.calls.facts import ToolLife
 from earwitness.monitor.calls.intervals import Span, clip, subtract, total, union
 from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.scene import Scene

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from earwitness.monitor.calls.bounds import Bounds
-from earwitness.monitor.calls.evidence import Edge, Facts, Gap, Said, is_other
+from earwitness.monitor.calls.facts import Edge, Facts, Gap, Said, is_other
 from earwitness.monitor.contract.events import Evidence
 
 POOR: Final = "poor"

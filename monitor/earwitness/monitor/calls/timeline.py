@@ -12,7 +12,8 @@ from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds, S
 from earwitness.monitor.calls.call_record import Tally
 from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.chapters import LOOK_AHEAD_NS, cut_here
-from earwitness.monitor.calls.evidence import Entry, Facts, gather
+from earwitness.monitor.calls.evidence import gather
+from earwitness.monitor.calls.facts import Entry, Facts
 from earwitness.monitor.calls.overlap_records import verdict
 from earwitness.monitor.calls.page import Content, Draft
 from earwitness.monitor.calls.reckon import reckon

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from earwitness.monitor.calls.bounds import Bounds
-from earwitness.monitor.calls.evidence import Said
+from earwitness.monitor.calls.facts import Said
 from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.speech import Segment
 

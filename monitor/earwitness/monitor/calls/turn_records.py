@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from earwitness.monitor.calls.classes import Standing, is_interim_only, standing, turn_text
-from earwitness.monitor.calls.evidence import Run, ToolLife
+from earwitness.monitor.calls.facts import Run, ToolLife
 from earwitness.monitor.calls.latency import decided, evidence_of_onset, measure, parts
 from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.page import Content, Page

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from earwitness.monitor.calls.agent import Sound, Voice
-from earwitness.monitor.calls.evidence import Run
+from earwitness.monitor.calls.facts import Run
 from earwitness.monitor.calls.overlaps import OverlapDraft, is_echo, judge, stop_of
 from earwitness.monitor.calls.scene import Scene, Utterance
 
