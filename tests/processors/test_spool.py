@@ -176,6 +176,7 @@ def test_a_full_disk_stores_none_of_a_batch_and_recovers(spool_folder: Path, eve
     adopted = folder.adopt()
     assert adopted is not None
     assert drained(adopted) == [0, 1, 9]
+    assert adopted.waiting_bytes == 0
 
 
 def test_a_disk_that_is_full_from_the_beginning_gives_no_file_and_leaves_none(spool_folder: Path) -> None:
