@@ -82,8 +82,8 @@ class BotSettings(BaseModel):
     linger_s: Annotated[float, Field(ge=0.005, le=5)] = 0.2
     """Longest time that an event waits in memory: what ``kill -9`` may lose."""
     batch_bytes: Annotated[int, Field(ge=4096)] = 256 * 1024
-    append_timeout_s: Annotated[float, Field(gt=0)] = 10.0
-    """How long a log may take to acknowledge a batch before it counts as away."""
+    append_timeout_s: Annotated[float, Field(gt=0)] = 20.0
+    """How long a log may take to acknowledge a batch before it is opened anew. Its own timeouts are shorter."""
     call_flush_s: Annotated[float, Field(ge=0, le=30)] = 2.0
     exit_flush_s: Annotated[float, Field(ge=0, le=30)] = 2.0
 
