@@ -262,6 +262,13 @@ def test_d07_however_a_process_ends_its_events_are_on_the_log(bot: BotSettings, 
     assert spooled == []
 
 
+def test_d07_what_is_put_while_the_interpreter_ends_is_kept_too(bot: BotSettings) -> None:
+    ended = finish(bot, "import atexit\natexit.register(lambda: put(1000, 1010))\nput(0, 1000)\n")
+    assert ended.returncode == 0, ended.stderr
+    acked, spooled = accounted(bot)
+    assert acked + spooled == list(range(1_010))
+
+
 def test_d07_sigterm_reaches_an_asyncio_application_once(bot: BotSettings) -> None:
     ended = finish(
         bot,
