@@ -1,7 +1,7 @@
 """Errors that a user can mend: one clear line that names the thing and says what to do."""
 
 
-class BadInput(Exception):  # noqa: N818 - it is the user's input that is bad
+class BadInput(Exception):
     """Wrong use or bad input (a file, a setting, an unknown call); the command line exits with 2.
 
     ``where`` locates it (``alerts.yaml:14: rules[2].measure``); ``what`` says what is wrong and how to mend it.
