@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import time
 import uuid
@@ -56,7 +55,7 @@ def _dated_now(items: list[Outbound]) -> list[Outbound]:
     dated: list[Outbound] = []
     for item in items:
         payload = json.loads(item.payload) | {"wall_ns": item.wall_ns + shift_ns}
-        dated.append(dataclasses.replace(item, payload=json.dumps(payload).encode()))
+        dated.append(item._replace(payload=json.dumps(payload).encode()))
     return dated
 
 
