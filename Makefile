@@ -24,7 +24,7 @@ check: ## formatting, lint, types, layers, generated files
 	@$(RUN) pyright --warnings
 	@$(RUN) lint-imports
 	@$(PY) -m earwitness.monitor.contract.schema --check
-	@$(PY) tools/reference.py --check
+	@LOGURU_LEVEL=WARNING $(PY) tools/reference.py --check
 
 bench: ## figures and ratios against baselines of the same run; no pass or fail
 	@tools/venv.sh test
