@@ -32,6 +32,8 @@ class Bounds:
     """The last stretch of a turn, in which agent audio answers and does not interrupt."""
     closing_ns: int = 3 * S
     lost_ns: int = 3 * S
+    still_speaking_ns: int = S
+    """Speech without an end that was heard up to this long before the call's end was cut off by it."""
 
     # "Latency"
     overdue_ns: int = 10 * S

@@ -107,7 +107,8 @@ def _ended(page: Page, fates: Sequence[Standing], stretches: Sequence[Stretch], 
         last is not None
         and last.answer is None
         and last.utterances[-1].inferred
-        and last.end_ns(scene.horizon_ns) >= scene.horizon_ns
+        and scene.horizon_ns - last.end_ns(scene.horizon_ns) <= scene.bounds.still_speaking_ns
+        and fates[-1].turn_class != "closing"
     )
     awaits = bool(fates) and fates[-1].unanswered
     promised = page.carry.promised_transfer or any(promises_transfer(scene, v) for v in scene.voices)

@@ -91,7 +91,9 @@ def _class(scene: Scene, turn: TurnDraft, until_ns: int, cause: EndCause | None,
 
 def _took_leave(scene: Scene, turn: TurnDraft, took_leave: bool) -> bool:
     """The agent's farewell was audible, and the caller's words are a closing or a backchannel."""
-    words = words_in(turn)
+    words, last = words_in(turn), turn.utterances[-1]
+    if last.inferred and not last.words:
+        return False
     if not scene.lexicon.is_closing(words) and not scene.lexicon.is_backchannel(words):
         return False
     return took_leave or any(takes_leave(scene, v) for v in scene.voices)

@@ -34,6 +34,7 @@ class Lexicon:
     backchannels: Phrases
     stops: Phrases
     closings: Phrases
+    farewells: Phrases
     holds: Phrases
     transfers: Phrases
     promises: Phrases
@@ -49,6 +50,10 @@ class Lexicon:
     def is_closing(self, words: Sequence[str]) -> bool:
         """Whether the words take leave ("bye", "thank you, goodbye")."""
         return _contains(words, self.closings)
+
+    def is_farewell(self, words: Sequence[str]) -> bool:
+        """Whether an agent's words take leave: thanks alone, and "that's all", do not."""
+        return _contains(words, self.farewells)
 
     def announces_wait(self, words: Sequence[str]) -> bool:
         """Whether the agent asked the caller to wait ("one moment", "let me check")."""
@@ -70,7 +75,7 @@ def lexicon(language: str | None) -> Lexicon:
     source = files("earwitness.monitor.calls").joinpath("words", f"{name}.toml")
     if not re.fullmatch(r"[a-z]{2,3}", name) or not source.is_file():
         none: Phrases = frozenset()
-        return Lexicon(name, False, none, none, none, none, none, none)
+        return Lexicon(name, False, none, none, none, none, none, none, none)
     lists: dict[str, list[str]] = tomllib.loads(source.read_text(encoding="utf-8"))
     return Lexicon(
         name,
@@ -78,6 +83,7 @@ def lexicon(language: str | None) -> Lexicon:
         _phrases(lists["backchannels"]),
         _phrases(lists["stops"]),
         _phrases(lists["closings"]),
+        _phrases(lists["farewells"]),
         _phrases(lists["holds"]),
         _phrases(lists["transfers"]),
         _phrases(lists["promises"]),

@@ -142,6 +142,12 @@ def promises_transfer(scene: Scene, voice: Voice) -> bool:
 
 
 def takes_leave(scene: Scene, voice: Voice) -> bool:
-    """Whether audible words of a response are a farewell."""
+    """Whether audible words of a response are a farewell: not those of a greeting ("thanks for calling"), nor of one
+    that ends with a question."""
     run = voice.run
-    return run is not None and scene.lexicon.is_closing(scene.said_by(run, 0, scene.horizon_ns))
+    if run is None or run.why == "greeting":
+        return False
+    last = (run.spoken or run.intended)[-1:]
+    if last and last[0][1].rstrip().endswith(("?", "？")):
+        return False
+    return scene.lexicon.is_farewell(scene.said_by(run, 0, scene.horizon_ns))
