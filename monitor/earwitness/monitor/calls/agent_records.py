@@ -51,6 +51,8 @@ def _greeting(page: Page, voice: Voice) -> tuple[int | None, str | None]:
     connected = scene.facts.connected_ns
     if connected is None:
         return None, None
+    if not scene.caller_edges and not scene.recogniser:
+        return None, "unobservable"
     if page.carry.caller_spoke or any(u.at_ns < voice.on_ns and not u.other for u in scene.utterances):
         return None, "user_spoke_first"
     return (voice.on_ns - connected, None) if voice.on_ns >= connected else (None, "invalid")

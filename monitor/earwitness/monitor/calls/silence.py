@@ -180,9 +180,15 @@ def _waiting(scene: Scene, talk: Talk) -> list[Span]:
     spans: list[Span] = []
     for n, turn in enumerate(talk.turns):
         after = talk.turns[n + 1].start_ns if n + 1 < len(talk.turns) else scene.horizon_ns
-        until = turn.answer_ns if turn.answer_ns is not None else after
+        until = turn.answer_ns if turn.answer_ns is not None else min(_greeted_ns(scene, turn.start_ns), after)
         spans.append((turn.end_ns(scene.horizon_ns), until))
     return union(spans)
+
+
+def _greeted_ns(scene: Scene, start_ns: int) -> int:
+    """When the greeting followed a turn that came before it: then it is the caller's move."""
+    greetings = (v.on_ns for v in scene.voices if v.run is not None and v.run.why == "greeting")
+    return next((on for on in greetings if on > start_ns), scene.horizon_ns)
 
 
 def _running(scene: Scene, which: Callable[[ToolLife], bool]) -> list[Span]:
