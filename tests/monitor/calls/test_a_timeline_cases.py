@@ -109,6 +109,15 @@ def test_a20_speech_without_words_has_no_latency(call: Call) -> None:
     assert [(t.turn_class, t.reason, t.unanswered) for t in told.turns] == [("no_transcript", "no_transcript", False)]
 
 
+def test_a23_after_the_greeting_it_is_the_callers_move(call: Call) -> None:
+    told = (
+        call().connected(0.0).user(0.6, 1.2, "hello", final_at=1.5).bot(1.6, 4.0, why="greeting", asked=0.2, cut=False)
+        .end(20.0, "caller").told()
+    )  # fmt: skip
+    assert told.owed == [{"caller": 16.0}]
+    assert told.call.outcome == "contained"
+
+
 @pytest.mark.parametrize("connected", [True, False])
 def test_a24_the_greeting_has_a_distribution_of_its_own(call: Call, connected: bool) -> None:
     story = call().bot(1.3, 4.0, why="greeting", asked=0.2).user(4.5, 5.1, "hi").bot(6.0, 8.0)
@@ -226,6 +235,42 @@ def test_a16_a_cancelled_tool_stays_cancelled(call: Call) -> None:
     )
     assert [(t.status, t.duration_ns, t.ended_ns) for t in told.tools] == [("cancelled", None, 5_201_000_000)]
     assert told.facts["tool_cancelled"] == 1
+
+
+def test_a17_what_the_greeting_says_is_no_farewell(call: Call) -> None:
+    told = (
+        call()
+        .bot(0.4, 2.8, "Thanks for calling. How can I help you?", why="greeting", cut=False)
+        .user(3.3, 4.2, "thanks for that")
+        .run("r", "requested", 4.6, why="user_turn")
+        .run("r", "tools_called", 4.8)
+        .tool("end_call", "called", 4.8, response_id="r")
+        .vad_start(5.4, 0.2)
+        .interruption(5.4)
+        .edge(False, 6.28, at=6.3, inferred=True)
+        .end(6.3, "agent")
+        .told()
+    )
+    assert (told.call.end_cause, told.call.outcome, told.call.contained) == ("agent", "cut_off", False)
+    assert [(t.turn_class, t.unanswered) for t in told.turns] == [("eligible", True)]
+
+
+@pytest.mark.parametrize("text", ["Thank you. Let me see about that.", "Good night's sleep? Thanks for calling?"])
+def test_a17_thanks_and_questions_are_no_farewell(call: Call, text: str) -> None:
+    told = call().user(1.0, 2.0, "my number").bot(3.0, 5.0, text).user(6.0, 6.5, "okay thanks").end(8.0, "agent").told()
+    assert (told.turns[-1].turn_class, told.call.outcome) == ("eligible", "cut_off")
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_a17_new_speech_after_a_goodbye_is_no_closing_until_its_words_are(call: Call, heard: bool) -> None:
+    story = call().user(8.5, 10.0, "that was it").bot(10.8, 12.5, "Thank you. Goodbye.").user(12.8, 13.2, "bye")
+    story.vad_start(13.9, 0.2).edge(False, 14.55, at=14.6, inferred=True)
+    if heard:
+        story.interim("bye bye", 14.5)
+    told = story.end(14.6, "agent").told()
+    assert (told.turns[-1].turn_class, told.call.outcome) == (
+        ("closing", "contained") if heard else ("eligible", "cut_off")
+    )
 
 
 def test_a19_interim_words_are_a_turn_that_waits(call: Call) -> None:
@@ -406,6 +451,42 @@ def test_a33_somebody_else_in_the_room_is_not_the_caller(call: Call) -> None:
     assert told.call.other_speech_ns == 1_000_000_000
 
 
+def test_a33_a_vad_hears_no_names_but_the_words_have_one(call: Call) -> None:
+    told = (
+        call()
+        .put(0.1, "participant", state="joined", participant="P1", role="caller")
+        .put(0.2, "participant", state="joined", participant="P2", role="other")
+        .user(7.0, 8.5, "hello there")
+        .bot(10.0, 15.0, cut=False)
+        .vad_start(12.2, 0.2)
+        .vad_stop(13.2, 0.2)
+        .final("tell them about the invoice", 13.4, participant="P2")
+        .end(20.0)
+        .told()
+    )
+    assert [t.text for t in told.turns] == ["hello there"]
+    assert [(o.cell, o.wanted, o.decided_by) for o in told.overlaps] == [(None, None, "other_participant")]
+    assert told.call.other_speech_ns == 1_000_000_000
+
+
+def test_a34_words_of_a_later_turn_do_not_go_to_muted_speech_of_the_same_utterance(call: Call) -> None:
+    told = (
+        call()
+        .mute(0.0, 2.8)
+        .bot(0.4, 2.8, why="greeting", cut=False)
+        .user(0.8, 1.7)
+        .interim("hello", 1.1, utterance_id="u1")
+        .user(8.7, 10.2)
+        .interim("where is", 9.4, utterance_id="u1")
+        .final("where is my order", 10.4, utterance_id="u1")
+        .bot(11.0, 13.0)
+        .told()
+    )
+    assert [(t.text, t.turn_class) for t in told.turns] == [("where is my order", "eligible")]
+    assert told.latencies == [0.8]
+    assert [o.text for o in told.overlaps] == ["hello"]
+
+
 def test_a34_speech_into_a_muted_input_is_no_missed_barge_in(call: Call) -> None:
     told = call().mute(2.0, 6.0).bot(2.0, 6.0, why="greeting").vad_start(3.2, 0.2).vad_stop(4.2, 0.2).told()
     assert told.facts["speech_while_muted"] == 1
@@ -509,6 +590,12 @@ def test_a44_without_the_callers_side_nothing_is_said_of_it(call: Call) -> None:
     assert len(told.agent_turns) == 3
 
 
+def test_a44_nor_whether_the_caller_spoke_before_the_greeting(call: Call) -> None:
+    story = call(mode="realtime", recogniser=False, caller_edges=(), agent_edges=("playout",)).connected(0.0)
+    greeting = story.bot(1.0, 5.0, why="greeting").end(30.0).told().agent_turns[0]
+    assert (greeting.greeting_latency_ns, greeting.greeting_reason) == (None, "unobservable")
+
+
 def test_a45_a_final_that_restates_its_segment_replaces_it(call: Call) -> None:
     told = (
         call()
@@ -525,6 +612,13 @@ def test_a45_a_final_that_restates_its_segment_replaces_it(call: Call) -> None:
 def test_a45_the_same_word_in_two_segments_stays_twice(call: Call) -> None:
     told = call().user(1.0, 1.4, "no").user(2.4, 2.8, "no").bot(4.0, 5.0).told()
     assert [t.text for t in told.turns] == ["no no"]
+
+
+def test_a45_interim_words_that_no_final_has_stay_beside_those_of_finals(call: Call) -> None:
+    story = call().user(1.0, 2.0).interim("actually I wanted", 1.8).user(3.4, 4.4, "to change it").bot(5.4, 6.0)
+    assert [(t.text, t.interim_only) for t in story.told().turns] == [("actually I wanted to change it", False)]
+    again = call().user(1.0, 2.0).interim("actually I wan", 1.8).user(3.4, 4.4, "actually I wanted to change it")
+    assert [t.text for t in again.bot(5.4, 6.0).told().turns] == ["actually I wanted to change it"]
 
 
 def test_a46_only_what_was_audible_is_spoken(call: Call) -> None:

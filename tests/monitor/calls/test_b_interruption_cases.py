@@ -108,6 +108,33 @@ def test_b07_the_agents_own_words_are_echo(call: Call) -> None:
     assert told.turns == []
 
 
+def test_b07_echo_is_told_where_only_whole_sentences_are_timed(call: Call) -> None:
+    told = (
+        call()
+        .bot(10.0, 14.0, "your balance is forty dollars today.", why="greeting", cut=False, name="r")
+        .say("r", 13.9, spoken="your balance is forty dollars today.")
+        .user(11.0, 12.4, "your balance is forty")
+        .end(20.0)
+        .told()
+    )
+    assert [(o.cell, o.decided_by) for o in told.overlaps] == [("TN", "echo")]
+    assert told.turns == []
+
+
+def test_b07_a_sentence_of_long_ago_is_no_echo(call: Call) -> None:
+    told = (
+        call()
+        .bot(10.0, 24.0, why="greeting", cut=False, name="r")
+        .say("r", 12.0, spoken="your balance is forty dollars today.")
+        .say("r", 16.0, spoken="There is one more thing.")
+        .say("r", 24.0, spoken="It is about the invoice of last month.")
+        .user(20.0, 21.4, "your balance is forty")
+        .end(30.0)
+        .told()
+    )
+    assert [o.decided_by for o in told.overlaps] == ["words"]
+
+
 def test_b08_digits_with_pauses_are_one_turn_cut_off_too_early(call: Call) -> None:
     told = (
         call()

@@ -103,7 +103,11 @@ def _quiet(page: Page, turn: TurnDraft, cut_at_ns: int) -> bool:
     for segment in scene.segments:
         if segment.start_ns >= start:
             break
-        if segment.off_ns is None or segment.off_ns > start or any(f.at_ns >= cut_at_ns for f in segment.finals):
+        if (
+            segment.off_ns is None
+            or segment.off_ns > start
+            or any(f.at_ns >= cut_at_ns for f in (*segment.finals, *segment.others))
+        ):
             return False
     echo_until = last_sound + scene.bounds.echo_ns
     early = [u for u in scene.utterances if start <= u.at_ns < echo_until and not u.other and not u.muted]
@@ -134,7 +138,7 @@ def _past_is_done(page: Page, facts: Facts, start_ns: int, cut_at_ns: int) -> bo
             done = run.id in following or "cancelled" in run.at
         if not done:
             return False
-    if any(start_ns <= said.at_ns < cut_at_ns for said in facts.said):
+    if any(start_ns <= said.at_ns < cut_at_ns for said in (*facts.said, *facts.said_by_others)):
         return False
     if any(t.called_ns < cut_at_ns and (t.ended_ns is None or t.last_ns >= cut_at_ns) for t in facts.tools.values()):
         return False

@@ -145,9 +145,6 @@ def _transcript(f: Facts, entry: Entry) -> None:
     at, source, seq, e = entry
     if e.party == "agent":
         return
-    if e.party == "other" or is_other(f, e.participant):
-        return
-    f.had.add("said")
     shift = at - e.at_ns
     start = None if e.utterance_start_ns is None else e.utterance_start_ns + shift
     end = None if e.utterance_end_ns is None else e.utterance_end_ns + shift
@@ -155,11 +152,14 @@ def _transcript(f: Facts, entry: Entry) -> None:
     if e.revision_of is not None:
         # A replacement counts as one more final of the same utterance: it restates the text of its segment.
         key = key or f"{source}:{e.revision_of}"
-    f.said.append(
-        Said(
-            at, e.text, e.final, e.form == "delta", e.eager, start, end, key or f"{source}:{seq}", e.in_context is False
-        )
+    said = Said(
+        at, e.text, e.final, e.form == "delta", e.eager, start, end, key or f"{source}:{seq}", e.in_context is False
     )
+    if e.party == "other" or is_other(f, e.participant):
+        f.said_by_others.append(said)
+        return
+    f.had.add("said")
+    f.said.append(said)
 
 
 def _agent_text(f: Facts, entry: Entry) -> None:

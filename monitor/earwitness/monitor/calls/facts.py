@@ -140,6 +140,7 @@ class Facts:
     turn_ends: list[TurnEnd] = field(default_factory=list[TurnEnd])
     interruptions: list[int] = field(default_factory=list[int])
     said: list[Said] = field(default_factory=list[Said])
+    said_by_others: list[Said] = field(default_factory=list[Said])
     tools: dict[str, ToolLife] = field(default_factory=dict[str, ToolLife])
     mutes: list[tuple[int, bool]] = field(default_factory=list[tuple[int, bool]])
     transfers: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])

@@ -100,7 +100,7 @@ def is_echo(scene: Scene, utterance: Utterance) -> bool:
     own: list[str] = []
     for voice in scene.voices:
         if voice.run is not None and any(s.on_ns <= end and s.end_ns(scene.horizon_ns) >= start for s in voice.sounds):
-            own += scene.said_by(voice.run, start, end)
+            own += scene.sounding(voice.run, start, end)
     return any(tuple(own[i : i + len(words)]) == words for i in range(len(own) - len(words) + 1))
 
 

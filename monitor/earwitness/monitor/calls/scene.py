@@ -12,7 +12,7 @@ from earwitness.monitor.calls.facts import Facts, Run, Said
 from earwitness.monitor.calls.intervals import Span, union
 from earwitness.monitor.calls.lexicon import Lexicon, lexicon, tokens
 from earwitness.monitor.calls.speech import Segment, caller_segments, mute_spans
-from earwitness.monitor.calls.transcripts import assign, text_of, words_of
+from earwitness.monitor.calls.transcripts import assign, assign_others, text_of, words_of
 
 
 @dataclass(slots=True, eq=False)
@@ -114,6 +114,21 @@ class Scene:
             return tuple(w for at, text in run.spoken if from_ns <= at <= to_ns for w in tokens(text))
         return tuple(w for _, text in run.intended for w in tokens(text))
 
+    def sounding(self, run: Run, from_ns: int, to_ns: int) -> tuple[str, ...]:
+        """Words of the response that may have been audible in a stretch of time: a piece of several words, told at one
+        moment, may be heard from the piece before it to the piece after it."""
+        pieces = [(at, tokens(text)) for at, text in run.spoken]
+        if not pieces:
+            return self.said_by(run, from_ns, to_ns)
+        words: list[str] = []
+        for n, (at, piece) in enumerate(pieces):
+            several = len(piece) > 1
+            first = at if not several else pieces[n - 1][0] if n else 0
+            last = at if not several else pieces[n + 1][0] if n + 1 < len(pieces) else self.horizon_ns
+            if first <= to_ns and last >= from_ns:
+                words += piece
+        return tuple(words)
+
 
 def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> Scene:
     """Lay a call's facts out in time; ``over``: the call has ended and ``as_of_ns`` is its end."""
@@ -123,6 +138,7 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
     caller_edges = any(e in ("audio", "vad", "server") for e in declared)
     caller_edges = caller_edges or any(kind.startswith("caller:") for kind in facts.had)
     loose = assign(facts.said, segments, bounds, horizon_ns=as_of_ns)
+    assign_others(facts.said_by_others, segments, bounds, horizon_ns=as_of_ns)
     utterances = _utterances(segments, bounds)
     if not caller_edges:
         utterances = [

@@ -36,6 +36,8 @@ class Segment:
     other: bool = False
     finals: list[Said] = field(default_factory=list[Said])
     interim: str = ""
+    others: list[Said] = field(default_factory=list[Said])
+    """Words of somebody else, where the caller's are missing: then it was somebody else who spoke."""
     closed_by_final: bool = False
     """A final came for it, be it an empty one."""
 

@@ -23,7 +23,9 @@ def assign(said: Sequence[Said], segments: Sequence[Segment], bounds: Bounds, *,
         if one.eager:
             continue
         segment = by_utterance.get(one.utterance) if one.utterance is not None else None
-        segment = segment or _home(one, own, bounds, horizon_ns)
+        if segment is None or one.at_ns - segment.end_ns(horizon_ns) > bounds.words_reach_ns:
+            # A recogniser that never closes an utterance goes on with it in speech that comes much later.
+            segment = _home(one, own, bounds, horizon_ns) or segment
         if segment is None:
             loose.append(one)
             continue
@@ -38,12 +40,34 @@ def assign(said: Sequence[Said], segments: Sequence[Segment], bounds: Bounds, *,
     return loose
 
 
+def assign_others(said: Sequence[Said], segments: Sequence[Segment], bounds: Bounds, *, horizon_ns: int) -> None:
+    """Tell speech of others by its words, where an edge does not say whose it is (A33: a VAD hears no names)."""
+    for one in said:
+        wordless = [s for s in segments if not s.other and not s.finals and not s.interim]
+        home = _home(one, wordless, bounds, horizon_ns) if one.final and tokens(one.text) else None
+        if home is not None:
+            home.others.append(one)
+    for segment in segments:
+        segment.other = segment.other or bool(segment.others)
+
+
 def text_of(segments: Sequence[Segment]) -> str | None:
-    """What was said in the segments, in the order in which it came; interim words where no final has any."""
+    """What was said in the segments, in the order in which it came; interim words where no final has them."""
     finals = sorted((f for s in segments for f in s.finals), key=lambda f: f.at_ns)
-    if finals:
-        return " ".join(f.text.strip() for f in finals)
-    return " ".join(s.interim for s in segments if s.interim) or None
+    final_words = tuple(w for f in finals for w in tokens(f.text))
+    pieces = [(f.at_ns, f.text.strip()) for f in finals]
+    pieces += [
+        (s.start_ns, s.interim)
+        for s in segments
+        if s.interim and not s.finals and not _restated(tokens(s.interim), final_words)
+    ]
+    return " ".join(text for _, text in sorted(pieces, key=lambda piece: piece[0])) or None
+
+
+def _restated(interim: tuple[str, ...], final: tuple[str, ...]) -> bool:
+    """Whether a final has the words of an interim, of which the last may be half a word."""
+    sure = interim[:-1] or interim
+    return any(final[n : n + len(sure)] == sure for n in range(len(final) - len(sure) + 1))
 
 
 def words_of(segments: Sequence[Segment]) -> tuple[str, ...]:
