@@ -10,3 +10,8 @@ if [ -f requirements/oldest.in ]; then
     uv pip compile --quiet --python-version 3.11 --generate-hashes --no-header --no-annotate \
         pyproject.toml requirements/oldest.in -o requirements/oldest.txt
 fi
+# Nothing may need a compiler, on any Python: a fresh machine has none. docopt (Pipecat's) is pure Python without a wheel.
+for python in 3.11 3.12 3.13; do
+    uv pip install --quiet --dry-run --target "$(mktemp -du)" --python-version "$python" --require-hashes \
+        --only-binary :all: --no-binary docopt -r requirements/test.txt
+done
