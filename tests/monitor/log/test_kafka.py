@@ -15,7 +15,7 @@ from log_places import poll_until, read
 
 from earwitness.monitor.log.kafka import KafkaLog
 from earwitness.monitor.log.kafka_clients import stop_consumer
-from earwitness.monitor.log.kafka_library import kafka, kafka_admin
+from earwitness.monitor.log.kafka_library import kafka, kafka_admin, kafka_errors
 from earwitness.monitor.log.kafka_settings import kafka_settings
 from earwitness.monitor.log.keys import partition_of
 from earwitness.monitor.log.protocol import LogError, LogRefused, LogUnavailable, Outgoing, RecordTooLarge, TopicSpec
@@ -305,3 +305,23 @@ async def test_a_topic_without_a_creator_is_not_made_by_the_broker(open_log: Ope
         await log.append(topic, records(1))
 
     assert await log.topics() == {}
+
+
+async def test_commits_are_asked_for_again_while_a_young_cluster_has_no_coordinator(
+    open_log: Opener, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = await open_log(TopicSpec(topic, 1))
+    ask, refusals = log._ask_admin, 2
+
+    async def young(question: Callable[[Any], Awaitable[Any]], about: str = "") -> Any:
+        nonlocal refusals
+        if "list_consumer_group_offsets" in question.__code__.co_names and refusals:
+            refusals -= 1
+            cause = kafka_errors.GroupCoordinatorNotAvailableError()
+            raise LogUnavailable("no coordinator yet") from cause
+        return await ask(question, about)
+
+    monkeypatch.setattr(log, "_ask_admin", young)
+
+    assert await log.committed("nobody", topic) == {}
+    assert refusals == 0

@@ -17,17 +17,18 @@ from earwitness.monitor.log.kafka_clients import (
     stop_admin,
     stop_consumer,
 )
-from earwitness.monitor.log.kafka_library import KafkaError, kafka, kafka_admin, kafka_errors
+from earwitness.monitor.log.kafka_library import NO_COORDINATOR_YET, KafkaError, kafka, kafka_admin, kafka_errors
 from earwitness.monitor.log.kafka_producer import KafkaAppender
 from earwitness.monitor.log.kafka_reader import KafkaReader
 from earwitness.monitor.log.kafka_settings import KafkaSettings
 from earwitness.monitor.log.limits import check_sizes
-from earwitness.monitor.log.protocol import LogRefused, Outgoing, TopicInfo, TopicSpec
+from earwitness.monitor.log.protocol import LogRefused, LogUnavailable, Outgoing, TopicInfo, TopicSpec
 from earwitness.monitor.log.url import KafkaUrl
 
 T = TypeVar("T")
 _EXISTS = 36
 _MAX_WITHOUT_DEFAULT = 3
+_ASK_AGAIN_S = 0.2
 
 
 class KafkaLog:
@@ -107,7 +108,18 @@ class KafkaLog:
 
     async def committed(self, group: str, topic: str) -> dict[int, int]:
         tps = await self._partitions(topic)
-        found = await self._ask_admin(lambda admin: admin.list_consumer_group_offsets(group, partitions=tps), topic)
+        deadline_s = asyncio.get_running_loop().time() + self._within_s
+        while True:
+            try:
+                found = await self._ask_admin(
+                    lambda admin: admin.list_consumer_group_offsets(group, partitions=tps), topic
+                )
+                break
+            except LogUnavailable as error:
+                over = asyncio.get_running_loop().time() > deadline_s
+                if over or not isinstance(error.__cause__, NO_COORDINATOR_YET):
+                    raise
+                await asyncio.sleep(_ASK_AGAIN_S)
         return {tp.partition: at.offset for tp, at in sorted(found.items()) if at.offset >= 0}
 
     async def topics(self) -> dict[str, TopicInfo]:

@@ -16,3 +16,9 @@ Connection: Any = conn.AIOKafkaConnection
 KafkaError: type[Exception] = errors.KafkaError
 RebalanceListener: type[Any] = abc.ConsumerRebalanceListener
 TOO_LARGE: tuple[type[Exception], ...] = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
+NO_COORDINATOR_YET: tuple[type[Exception], ...] = (
+    errors.GroupCoordinatorNotAvailableError,
+    errors.CoordinatorLoadInProgressError,
+    errors.NotCoordinatorForGroupError,
+)
+"""What a cluster answers while it makes its topic of commits (its first group ever) or moves a part of it."""
