@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Brings .venv up to a hashed lock: tools/venv.sh demo|test. Does nothing where it already is.
+# Brings .venv up to a hashed lock: tools/venv.sh demo|test|oldest. Does nothing where it already is.
 # Uses uv where it is installed, else the venv module and pip. PYTHON names the interpreter to use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-set_name=${1:?demo or test}
+set_name=${1:?demo, test or oldest}
 lock="requirements/$set_name.txt"
 venv=${VENV:-.venv}
 
