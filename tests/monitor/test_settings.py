@@ -89,6 +89,11 @@ def test_a_named_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
             id="a wrong value in the environment",
         ),
         pytest.param(
+            Sources(environ={"EARWITNESS_METRICS__PORT__X": "1"}),
+            "EARWITNESS_METRICS__PORT__X: should be a whole number",
+            id="keys below a value",
+        ),
+        pytest.param(
             Sources(options={"metrics.port": (-1, "--set metrics.port=-1")}),
             "--set metrics.port=-1: should be greater than or equal to 0",
             id="a wrong value on the command line",
@@ -162,7 +167,7 @@ def test_secrets_that_cannot_be_had_are_errors(tmp_path: Path, text: str, says: 
 
 def test_a_secret_of_a_wrong_shape_is_not_repeated() -> None:
     with pytest.raises(BadInput) as caught:
-        load_settings(Sources(environ={"EARWITNESS_KAFKA__SASL_PASSWORD": "[hunter2]"}))
+        load_settings(Sources(options={"kafka.sasl_password": (["hunter2"], "--set kafka")}))
     assert "hunter2" not in str(caught.value)
 
 
@@ -171,3 +176,39 @@ def test_an_option_is_a_name_and_a_value() -> None:
     assert option("label_keys={route: [ivr]}") == ("label_keys", {"route": ["ivr"]})
     with pytest.raises(BadInput, match="expected name=value"):
         option("metrics.port")
+
+
+@pytest.mark.parametrize("password", ["[hunter2", "{hunter2}", "[*hunter2]", "12345", "true"])
+def test_a_password_is_taken_as_it_stands(password: str) -> None:
+    by_environment = load_settings(Sources(environ={"EARWITNESS_KAFKA__SASL_PASSWORD": password}))
+    name, value = option(f"kafka.sasl_password={password}")
+    by_option = load_settings(Sources(options={name: (value, "--set")}))
+
+    for settings in (by_environment, by_option):
+        assert settings.kafka.sasl_password is not None
+        assert settings.kafka.sasl_password.get_secret_value() == password
+
+
+@pytest.mark.parametrize(
+    "url", ["https://[::1/token", "https:///token", "https://host:0/token", "https://h:99999/token"]
+)
+def test_a_webhook_without_a_possible_host_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(BadInput, match=r"webhooks\[0\]\.url: names no host") as caught:
+        load_settings(Sources(options={"alerts.webhooks": ([{"url": url}], "--set")}))
+    assert "token" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        (["a-b", "a.b"], '"a.b" is taken in /metrics by "a-b"'),
+        (["le"], '"le" is taken in /metrics by the metrics'),
+        (["end-cause"], '"end-cause" is taken'),
+        (["two words"], '"two words" cannot be a label key'),
+        (["__name__"], '"__name__" cannot be a label key'),
+    ],
+)
+def test_label_keys_that_metrics_cannot_tell_apart_are_refused(keys: list[str], says: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        load_settings(Sources(options={"label_keys": (dict.fromkeys(keys, ()), "--set label_keys")}))
+    assert str(caught.value).startswith(f"--set label_keys: {says}")

@@ -8,10 +8,12 @@ meant. Secrets are never shown; each may stand in a file of its own (``..._file`
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
@@ -25,6 +27,11 @@ BOT_ONLY = frozenset(
     {"AGENT", "VERSION", "LABELS", "OFF", "SAMPLE", "TAPS", "RECORD", "SECRET", "SECRET_FILE"}
 )  # fmt: skip
 """Variables that the hooks in the bot read; one environment may hold both sides'."""
+METRIC_LABELS = frozenset(
+    {"le", "quantile", "window", "part", "owner", "cell", "class", "cause", "outcome", "end_cause", "measure"}
+)
+"""What metrics use to tell their own values apart."""
+_LABEL_KEY = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _ELSEWHERE = frozenset({"SETTINGS", "HOME", "SHARED"})
 
 
@@ -36,6 +43,19 @@ def _comma_list(value: object) -> object:
 
 def _home(path: Path) -> Path:
     return path.expanduser()
+
+
+def _distinct_names(keys: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Keys become labels of metrics: of two that become the same, or of one that the metrics have, a value is lost."""
+    taken = dict.fromkeys(METRIC_LABELS, "the metrics")
+    for key in keys:
+        if not _LABEL_KEY.fullmatch(key):
+            raise ValueError(f'"{key}" cannot be a label key: use letters, digits, "_", "-" and "."')
+        name = re.sub(r"[-.]", "_", key)
+        if name in taken:
+            raise ValueError(f'"{key}" is taken in /metrics by {taken[name]}; choose another key')
+        taken[name] = f'"{key}"'
+    return keys
 
 
 FilePath = Annotated[Path, AfterValidator(_home)]
@@ -131,7 +151,9 @@ class Settings(Part):
     """URL of the log; None: the embedded log of this machine."""
     kafka: Kafka = Kafka()
     retention: Retention = Retention()
-    label_keys: dict[str, Annotated[tuple[str, ...], BeforeValidator(_comma_list)]] = {}
+    label_keys: Annotated[
+        dict[str, Annotated[tuple[str, ...], BeforeValidator(_comma_list)]], AfterValidator(_distinct_names)
+    ] = {}
     """Declared label keys, each with its values; no values: open, up to ``label_values_max``."""
     label_values_max: Annotated[int, Field(ge=1, le=1000)] = 50
     bounds: dict[str, float] = {}
@@ -165,8 +187,8 @@ def load_settings(sources: Sources) -> Settings:
     origins: dict[Loc, str] = {}
     for variable, text in sorted(sources.environ.items()):
         if (loc := _variable_loc(variable)) is not None:
-            value = parse_tree(text, name=variable).value if text.lstrip().startswith(("[", "{")) else text
-            _put(values, loc, value, variable, origins)
+            is_tree = text.lstrip().startswith(("[", "{")) and not _is_text(loc)
+            _put(values, loc, parse_tree(text, name=variable).value if is_tree else text, variable, origins)
     for name, (value, written) in sources.options.items():
         _put(values, tuple(name.split(".")), value, written, origins)
     try:
@@ -176,8 +198,20 @@ def load_settings(sources: Sources) -> Settings:
         for size in range(len(loc), 0, -1):
             if (origin := origins.get(loc[:size])) is not None:
                 raise BadInput(what, where=origin) from None
+        if deeper := [origin for below, origin in origins.items() if below[: len(loc)] == loc]:
+            raise BadInput(what, where=deeper[0]) from None
         raise (tree or Tree("settings", None)).bad(loc, what) from None
     return _with_files(settings)
+
+
+def _is_text(loc: Loc) -> bool:
+    """Whether a setting is text as it stands, brackets and all: a password may begin with one."""
+    here: object = Settings
+    for part in loc:
+        if not (isinstance(here, type) and issubclass(here, BaseModel) and part in here.model_fields):
+            return False
+        here = here.model_fields[str(part)].annotation
+    return here in (str, str | None, SecretStr | None, Path | None)
 
 
 def option(text: str) -> tuple[str, object]:
@@ -185,9 +219,10 @@ def option(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise BadInput('expected name=value, such as "metrics.port=9464"', where=f"--set {text!r}")
-    value = value.strip()
-    parsed = parse_tree(value, name="--set").value if value.startswith(("[", "{")) else plain_scalar(value)
-    return name.strip(), parsed
+    name, value = name.strip(), value.strip()
+    if _is_text(tuple(name.split("."))):
+        return name, value
+    return name, parse_tree(value, name="--set").value if value.startswith(("[", "{")) else plain_scalar(value)
 
 
 def _file_tree(sources: Sources) -> Tree | None:
@@ -232,10 +267,21 @@ def _with_files(settings: Settings) -> Settings:
     for i, hook in enumerate(hooks):
         if hook.url is None:
             raise BadInput("needs url or url_file", where=f"alerts.webhooks[{i}]")
-        if not hook.url.get_secret_value().startswith(("http://", "https://")):
-            raise BadInput("must begin with http:// or https://", where=f"alerts.webhooks[{i}].url")
+        if what := _wrong_with(hook.url.get_secret_value()):
+            raise BadInput(what, where=f"alerts.webhooks[{i}].url")
     alerts = settings.alerts.model_copy(update={"webhooks": hooks})
     return settings.model_copy(update={"kafka": _filled(settings.kafka, "kafka"), "alerts": alerts})
+
+
+def _wrong_with(url: str) -> str | None:
+    if not url.startswith(("http://", "https://")):
+        return "must begin with http:// or https://"
+    try:
+        parts = urlsplit(url)
+        named = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        named = False
+    return None if named else "names no host that can be; write https://host/path"
 
 
 def _filled(part: P, where: str) -> P:
