@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sqlite3
 import sys
@@ -328,3 +329,24 @@ async def test_the_event_loop_runs_on_while_the_file_is_held(open_log: Opener, p
             await held
 
     assert longest_s < 0.2
+
+
+async def test_a_pipe_or_device_is_refused_at_once(open_log: Opener, path: Path) -> None:
+    path.parent.mkdir()
+    os.mkfifo(path)
+
+    with pytest.raises(LogRefused, match="device or pipe"):
+        await asyncio.wait_for(open_log(), 5)
+
+
+async def test_another_programs_database_is_left_as_it_was(open_log: Opener, path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as theirs:
+        theirs.execute("CREATE TABLE theirs (x)")
+        theirs.commit()
+    before = path.read_bytes()
+
+    with pytest.raises(LogRefused, match="another program"):
+        await open_log()
+
+    assert path.read_bytes() == before

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -96,24 +97,28 @@ class LogFile:
             raise
 
     def _set_up(self, full_sync: bool) -> None:
+        # Before anything is changed: another program's database keeps its ways.
+        self._see_whose()
         mode = self._wal()
         if mode != "wal":
             raise LogRefused(f"embedded log {self.path}: this file system cannot share a log; put it on a local disk")
         self.db.execute(f"PRAGMA synchronous={'FULL' if full_sync else 'NORMAL'}")
         self.db.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT_BYTES}")
         with self.writing():
-            ours = self._number("PRAGMA application_id")
-            version = self._number("PRAGMA user_version")
-            tables = self._number("SELECT count(*) FROM sqlite_master")
-            if ours != APPLICATION_ID and tables:
-                raise LogRefused(f"embedded log {self.path}: the database of another program; name another with --log")
-            if version > SCHEMA_VERSION:
-                raise LogRefused(f"embedded log {self.path}: written by a newer Earwitness; upgrade this one")
-            if not tables:
+            if not self._see_whose():
                 for statement in _SCHEMA:
                     self.db.execute(statement)
                 self.db.execute(f"PRAGMA application_id={APPLICATION_ID}")
                 self.db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+
+    def _see_whose(self) -> int:
+        """How many tables there are. Raises LogRefused unless they are ours."""
+        tables = self._number("SELECT count(*) FROM sqlite_master")
+        if tables and self._number("PRAGMA application_id") != APPLICATION_ID:
+            raise LogRefused(f"embedded log {self.path}: the database of another program; name another with --log")
+        if self._number("PRAGMA user_version") > SCHEMA_VERSION:
+            raise LogRefused(f"embedded log {self.path}: written by a newer Earwitness; upgrade this one")
+        return tables
 
     def _wal(self) -> str:
         # Of two processes that make a file at once one is told "locked" without waiting, so wait here.
@@ -243,8 +248,11 @@ def _prepare(path: Path) -> int:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.is_dir():
             raise LogRefused(f"{name}: is a folder; name a file in it")
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        # Not blocking: a pipe would be waited for without end.
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)
         try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise LogRefused(f"{name}: is a device or pipe, not a file; name another with --log")
             head = os.read(handle, len(_MAGIC))
             if head and head != _MAGIC:
                 raise LogRefused(f"{name}: is no log; move it away (a new one is made) or name another with --log")
