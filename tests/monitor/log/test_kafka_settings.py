@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,10 @@ def test_a_setting_that_cannot_be_right_is_named(given: dict[str, object], says:
 
     assert "\n" not in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_kerberos_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [])
+
+    with pytest.raises(BadInput, match=r"^kafka\.sasl_mechanism: GSSAPI needs .* pip install gssapi"):
+        kafka_settings(URL, {"security_protocol": "SASL_SSL", "sasl_mechanism": "GSSAPI"})

@@ -67,7 +67,7 @@ def test_a_name_that_cannot_be_right_is_refused_with_what_to_write(text: str, sa
     ],
 )
 def test_a_secret_in_a_name_is_refused_and_not_repeated(text: str) -> None:
-    with pytest.raises(BadInput, match=r"environment|EARWITNESS_KAFKA__") as caught:
+    with pytest.raises(BadInput, match=r"kafka\.sasl_username") as caught:
         parse_log_url(text)
 
     assert "hunter2" not in str(caught.value)

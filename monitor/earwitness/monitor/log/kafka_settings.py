@@ -9,6 +9,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -76,6 +77,8 @@ def kafka_settings(url: KafkaUrl, given: Mapping[str, object]) -> KafkaSettings:
         raise BadInput(f"unknown setting; known: {', '.join(sorted(_KNOWN))}", where=f"kafka.{unknown[0]}")
     protocol = _choice(values, "security_protocol", PROTOCOLS)
     mechanism = _choice(values, "sasl_mechanism", MECHANISMS, default="PLAIN")
+    if protocol.startswith("SASL_") and mechanism == "GSSAPI" and find_spec("gssapi") is None:
+        raise BadInput("GSSAPI needs the package gssapi: pip install gssapi", where="kafka.sasl_mechanism")
     username, password = _secret(values, "sasl_username"), _secret(values, "sasl_password")
     if protocol.startswith("SASL_") and mechanism != "GSSAPI" and (username is None or password is None):
         what = "sasl_username" if username is None else "sasl_password (or sasl_password_file)"

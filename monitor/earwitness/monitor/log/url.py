@@ -96,8 +96,8 @@ def _kafka(rest: str, where: str | None) -> KafkaUrl:
     address, _, query = rest.partition("?")
     if "@" in address:
         raise BadInput(
-            "a kafka:// URL carries no user or password: set kafka.sasl_plain_username and "
-            "kafka.sasl_plain_password_file, or EARWITNESS_KAFKA__SASL_PLAIN_PASSWORD",
+            "a kafka:// URL carries no user or password: set kafka.sasl_username and kafka.sasl_password_file, "
+            "or EARWITNESS_KAFKA__SASL_PASSWORD",
             where=where,
         )
     hosts, _, path = address.partition("/")
@@ -123,7 +123,10 @@ def _options(query: str, where: str | None) -> dict[str, str]:
         if name in HARMLESS_OPTIONS:
             options[name] = value
         elif _SECRET.search(name):
-            raise BadInput(f"{name} does not belong into a URL: set kafka.{name} by environment or file", where=where)
+            raise BadInput(
+                f"{name} does not belong into a URL: use kafka.sasl_username, kafka.sasl_password_file",
+                where=where,
+            )
         else:
             known = ", ".join(sorted(HARMLESS_OPTIONS))
             raise BadInput(f"unknown option {name} in the log's URL; known: {known}", where=where)
