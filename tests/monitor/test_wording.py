@@ -60,3 +60,7 @@ def test_a_group_is_named_by_agent_version_and_the_rest() -> None:
     assert wording.group_name((("agent", "clinic"), ("version", "v3"))) == "clinic v3"
     assert wording.group_name((("agent", "a\nFIRING b"),)) == "a FIRING b"
     assert wording.group_name(()) == "all agents"
+
+
+def test_a_label_key_from_outside_is_as_harmless_as_its_value() -> None:
+    assert wording.group_name([("a\x1b[31m\u202eb", "c\x1b]0;d")]) == "a[31mb=c]0;d"

@@ -101,7 +101,7 @@ def utc_text(wall_ns: int) -> str:
 
 def group_name(labels: Iterable[tuple[str, str]]) -> str:
     """``clinic v42 route=ivr`` for a label set; ``all agents`` for none."""
-    given = {key: printable(value, 40) for key, value in labels}
+    given = {printable(key, 40): printable(value, 40) for key, value in labels}
     agent, version = given.pop("agent", None), given.pop("version", None)
     parts = [agent] if agent is not None else []
     if version is not None:

@@ -55,6 +55,7 @@ def as_lines(events: list[AnyEvent]) -> bytes:
         pytest.param(["run", "--rules", "/none.yaml"], "/none.yaml: no such file", id="rules that are not there"),
         pytest.param(["analyze", "/none.jsonl"], "/none.jsonl: no such file", id="an event file that is not there"),
         pytest.param(["analyze", "/"], "/: is a folder", id="a folder"),
+        pytest.param(["analyze", "/a\x1b[31m\u202e\nb"], "/a[31m b: no such file", id="a name that colours and turns"),
         pytest.param(["alerts", "silence", "xyz!"], "is no alert's id", id="an id that is none"),
         pytest.param(["topics", "create", "--partitions", "0"], "--partitions: choose 1 to 1000", id="no partitions"),
     ],

@@ -10,11 +10,13 @@ import os
 import sys
 from collections.abc import Sequence
 
+from earwitness.monitor import wording
 from earwitness.monitor.cli.parser import make_parser
 from earwitness.monitor.errors import BadInput
 
 DONE, FAULT_FOUND, WRONG_USE = 0, 1, 2
 INTERRUPTED = 130
+LONGEST_COMPLAINT = 2_000
 _SERVICE_SIDE = frozenset({"yaml", "rich", "aiohttp", "prometheus_client", "msgspec"})
 """What ``earwitness[monitor]`` brings and a bot's installation may lack."""
 
@@ -50,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def complain(what: str) -> int:
     """One line on standard error, and the exit code that goes with it."""
-    sys.stderr.write(f"earwitness: {what}\n")
+    sys.stderr.write(f"earwitness: {wording.printable(what, LONGEST_COMPLAINT)}\n")
     return WRONG_USE
 
 

@@ -36,7 +36,7 @@ def _check(arguments: argparse.Namespace) -> int:
     path = arguments.file or settings.alerts.file
     rules = load_rules(path, find_target, settings.label_keys)
     for rule in rules:
-        print(f"{rule.name:<24} {_said(rule)}")
+        print(f"{wording.printable(rule.name):<24} {_said(rule)}")
     print(f"{path or 'shipped rules'}: {wording.plural(len(rules), 'rule')}, no mistakes")
     return 0
 
