@@ -38,5 +38,7 @@ async def _create(settings: Settings, partitions: int | None) -> int:
         found = await log.topics()
         for spec in specs:
             state = "created" if is_new or spec.name in created else "was there"
-            print(f"{spec.name:<24} {state:<10} {wording.plural(found[spec.name].partitions, 'partition')}")
+            # A cluster may take a moment to tell of what it has just made.
+            have = found[spec.name].partitions if spec.name in found else spec.partitions
+            print(f"{spec.name:<24} {state:<10} {wording.plural(have, 'partition')}")
     return 0
