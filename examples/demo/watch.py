@@ -71,7 +71,10 @@ class Watch:
         if self._frames % _TURN_EVERY == 0:
             self._model.move(1 if frame.selected + 1 < len(frame.rows) else -frame.selected)
         everybody = [latency_words(self._latency(now_ns)), *self._other_words(now_ns)]
-        return [*top_view(frame, width=width), *(Text(f" all   {words}", style="bold") for words in everybody)]
+        return [
+            *top_view(frame, width=width, keys=False),
+            *(Text(f" all   {words}", style="bold") for words in everybody),
+        ]
 
     def ended_calls(self) -> int:
         return sum(timeline.ended for timeline in self._fold.calls.values())

@@ -8,6 +8,7 @@ from typing import Any
 from earwitness.alerts.notification import Evidence, Notice
 from earwitness.alerts.quantities import Unit
 from earwitness.monitor import wording
+from earwitness.monitor.call_names import call_name
 
 INDENT = "\n        "
 PART_WORDS = {
@@ -39,7 +40,7 @@ def text(notice: Notice, zone: tzinfo | None = None) -> str:
     if notice.status == "firing":
         lines += [line for line in (cause_line(notice), worst_line(notice)) if line]
         worst = notice.evidence[0].call_id if notice.evidence else None
-        look = f"earwitness calls {wording.printable(worst, 80)}" if worst else "earwitness top"
+        look = f"earwitness calls {call_name(worst, 80)}" if worst else "earwitness top"
         lines.append(f"{look}          silence: {silence_command(notice.fingerprint)}")
     return INDENT.join(lines)
 
@@ -173,4 +174,4 @@ def _exemplar(example: Evidence) -> str:
         shown = "never stopped" if example.subject.startswith("o") else "unanswered"
     else:
         shown = "" if example.value_s is None else wording.short_time(example.value_s)
-    return f"{wording.printable(example.call_id, 60)} {subject_words(example.subject)} {shown}".rstrip()
+    return f"{call_name(example.call_id, 60)} {subject_words(example.subject)} {shown}".rstrip()

@@ -35,8 +35,19 @@ def test_firing_alerts_come_first_the_oldest_on_top() -> None:
     )
 
     assert [(one.status, one.since_ns // S) for one in shown] == [("firing", 50), ("firing", 90), ("pending", 10)]
-    assert shown[0].what == "response latency p95 1,840 ms > 1,500 ms"
+    assert shown[0].what == "response latency p95 1,840 ms > 1,500 ms (n 731)"
     assert shown[0].cause == "LLM first token +610 ms"
+
+
+def test_an_alert_that_fires_on_under_its_limit_does_not_claim_to_be_over_it() -> None:
+    between = NOTICE.model_copy(update={"value": 1.42})
+    share = NOTICE.model_copy(update={"title": "dead air calls", "unit": "ratio", "threshold": 0.2, "value": 0.33})
+    share = share.model_copy(update={"count": 1, "n": 3})
+
+    (slow, dead) = open_alerts([alert("a", Firing(50 * S), between), alert("b", Firing(60 * S), share)], 200 * S)
+
+    assert slow.what == "response latency p95 1,420 ms (limit 1,500 ms, n 731)"
+    assert dead.what == "dead air calls 33 % > 20 % (1 of 3)"
 
 
 def test_a_resolved_alert_is_shown_for_five_minutes() -> None:

@@ -17,6 +17,7 @@ from rich.text import Text
 from earwitness.alerts.evaluator import Alert
 from earwitness.alerts.lifecycle import Firing, Pending
 from earwitness.alerts.message import PART_WORDS, amount, value
+from earwitness.alerts.notification import Notice
 from earwitness.alerts.store import AlertStore
 from earwitness.consumers.timeline import LogFold
 from earwitness.monitor import wording
@@ -134,8 +135,7 @@ def _open_alert(alert: Alert, now_ns: int) -> OpenAlert | None:
         return OpenAlert("pending", alert.state.since_ns, None, wording.printable(alert.rule, 60), alert.group)
     if notice is None:
         return None
-    sign = ">" if notice.direction == "above" else "<"
-    what = f"{notice.title} {value(notice)} {sign} {amount(notice, notice.threshold)}"
+    what = f"{notice.title} {value(notice)}{_against_limit(notice)}"
     if isinstance(alert.state, Firing):
         part = notice.cause.part
         cause = f"{PART_WORDS.get(part.name, part.name)} {part.growth_s * 1000:+,.0f} ms" if part else None
@@ -143,6 +143,17 @@ def _open_alert(alert: Alert, now_ns: int) -> OpenAlert | None:
     if notice.until_ns is None or now_ns - notice.until_ns > RESOLVED_SHOWN_NS:
         return None
     return OpenAlert("resolved", notice.since_ns, notice.until_ns, notice.title, notice.group)
+
+
+def _against_limit(notice: Notice) -> str:
+    """`` > 1,500 ms (n 731)``. An alert fires on until its value is under ``clear``: then no sign would be true."""
+    limit = amount(notice, notice.threshold)
+    n = f"{notice.count} of {notice.n:,}" if notice.count is not None else f"n {notice.n:,}"
+    above = notice.direction == "above"
+    beyond = notice.more_than is not None or (
+        notice.value is not None and (notice.value > notice.threshold if above else notice.value < notice.threshold)
+    )
+    return f" {'>' if above else '<'} {limit} ({n})" if beyond else f" (limit {limit}, {n})"
 
 
 def log_name(url: str) -> str:

@@ -56,7 +56,7 @@ def test_a_call_reads_from_top_to_bottom() -> None:
 
     assert lines[:4] == [
         "c-7f3a  clinic v42 route=ivr  14:01:09  1m32s  ended: by caller  abandoned while waiting",
-        "        left after 25.9 s without an answer",
+        "        reason: left after 25.9 s without an answer",
         "        response latency p50 1,645 ms (n 2) · worst 2,410 ms (turn 4) · 1 unanswered",
         "        2 overlaps: 1 missed barge-in, 1 backchannel talked through",
     ]

@@ -104,7 +104,25 @@ def test_turns_that_cannot_be_measured_say_why_in_two_words() -> None:
         response_latency=reading(n=0, eligible=10, coverage=0.0, by_class={"no_acoustic_anchor": 9, "muted": 1})
     )
 
-    assert "no anchor" in next(line for line in frame(blind) if "clinic" in line)
+    assert "–        no anchor     0" in next(line for line in frame(blind) if "clinic" in line)
+    assert " no anchor     0" in next(line for line in frame(blind, width=80) if "clinic" in line)
+
+
+def test_a_frame_fits_80_columns_too() -> None:
+    lines = frame(busy(), busy((("agent", "a hotel with a long name"),)), width=80, log=LogState("x" * 90, 0.2, 412.0))
+
+    assert max(len(line) for line in lines) <= 80
+    assert "▸clinic v42    14    910   1,840   731   2 of 31   4 of 19   3 calls 61 % of 96" in lines
+
+
+def test_a_call_with_a_random_id_is_named_by_what_can_be_typed() -> None:
+    worst = Exemplar("82764a0813e24c8eb203cf5e40c32d19", "t1", 2.906, 41.0)
+    data = TopData(NOW_NS, 300, log=LogState("x"), rows=[busy()], worst=worst)
+
+    text = "\n".join(line.plain for line in top_view(data, keys=False, zone=UTC))
+
+    assert "worst call                82764a08 turn 1 2,906 ms   (earwitness calls 82764a08)" in text
+    assert "Enter" not in text
 
 
 @pytest.mark.parametrize("width", [80, 90, 100, 140])

@@ -33,7 +33,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     async def work(stop: asyncio.Event) -> int:
         if arguments.call_id:
-            return await or_stopped(_one(settings, arguments.call_id), stop)
+            return await or_stopped(_one(settings, arguments.call_id.removesuffix("…")), stop)
         return await or_stopped(_list(settings, since_s, arguments.limit, arguments.agent), stop)
 
     return run_async(work)

@@ -74,7 +74,7 @@ async def _show(settings: Settings, window_s: int, every_s: float, *, live: bool
 async def _print_frames(model: Model, every_s: float, *, once: bool) -> None:
     while True:
         data = model.frame(time.time_ns())
-        print("\n".join(line.plain.rstrip() for line in top_view(data, width=plain_width())), flush=True)
+        print("\n".join(line.plain.rstrip() for line in top_view(data, width=plain_width(), keys=False)), flush=True)
         if once:
             return
         print()

@@ -7,6 +7,7 @@ from typing import Any
 
 from earwitness.monitor import wording
 from earwitness.monitor.cli.views.call_words import OUTCOME_WORDS
+from earwitness.monitor.cli.views.top_view import LEAST_N
 
 LABEL = 20
 QUANTILES = ("p50", "p90", "p95", "p99")
@@ -41,8 +42,8 @@ def _latency(latency: Json) -> list[str]:
         return [_row("response latency", reason)]
     bits = [f"n {latency['n']}", f"unanswered {latency['unanswered']}"]
     bits.append(f"coverage {wording.percent(latency['coverage'])} of {latency['eligible']}")
-    bits += [f"{name} {_quantile(latency, name)}" for name in QUANTILES]
-    lines = [_row("response latency", "   ".join(bits))]
+    middle, *high = (f"{name} {_quantile(latency, name)}" for name in QUANTILES)
+    lines = [_row("response latency", "   ".join((*bits, middle))), _row("", "   ".join(high))]
     if latency["unanswered"]:
         only = latency["answered_only"]
         shown = f"p50 {_ms(only['p50_s'])}   p95 {_ms(only['p95_s'])}   (n {latency['answered']})"
@@ -51,6 +52,8 @@ def _latency(latency: Json) -> list[str]:
 
 
 def _quantile(latency: Json, name: str) -> str:
+    if latency["n"] < LEAST_N[name]:
+        return f"– (n < {LEAST_N[name]})"
     more = latency["more_than_s"].get(name)
     return f"> {more:.3g} s" if more is not None else _ms(latency[f"{name}_s"])
 
@@ -66,7 +69,7 @@ def _interruptions(summary: Json) -> list[str]:
         f"others {i['fp'] + i['tn']}: false yield {i['fp']}, talked through {i['tn']}",
         f"unknown {i['unknown']}",
     ]
-    lines = [_row("interruptions", " · ".join(shown))]
+    lines = [_row("interruptions", shown[0]), _row("", " · ".join(shown[1:]))]
     rates = [
         f"{label} {wording.percent(i[name])} of {n}"
         for label, name, n in (
@@ -77,7 +80,7 @@ def _interruptions(summary: Json) -> list[str]:
     beside = [f"{name.replace('_', ' ')} {i[name]}" for name in ("terminal", "spurious") if i[name]]
     if rates or beside:
         lines.append(_row("", " · ".join((*rates, *beside))))
-    lines.append(_row("agent interrupts", f"{summary['agent_interruptions']} times"))
+    lines.append(_row("agent interrupts", wording.plural(summary["agent_interruptions"], "time")))
     return lines
 
 

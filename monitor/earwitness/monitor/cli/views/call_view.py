@@ -79,7 +79,7 @@ def _head(found: Sequence[AnyRecord], call: Call | None, zone: tzinfo | None) ->
         bits.append(OUTCOME_WORDS.get(call.outcome, call.outcome.replace("_", " ")))
     lines = ["  ".join(bits)]
     if call.outcome_reason:
-        lines.append(f"        {wording.printable(call.outcome_reason)}")
+        lines.append(f"        reason: {wording.printable(call.outcome_reason)}")
     lines.append(f"        {_latency_words(found)}")
     lines.append(f"        {_overlap_words(found)}")
     if quality := _quality_words(call):

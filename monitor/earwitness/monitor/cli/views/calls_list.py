@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from earwitness.monitor import wording
+from earwitness.monitor.call_names import call_name
 from earwitness.monitor.cli.views.call_words import OUTCOME_WORDS
 from earwitness.monitor.cli.views.lanes import S
 from earwitness.monitor.contract.records import AnyRecord, Call, DeadAir, Overlap, Turn
@@ -42,7 +43,7 @@ def call_line(records: Iterable[AnyRecord], zone: tzinfo | None = None) -> CallL
     lasted = wording.compact_span(call.ended_ns / S) if call.ended_ns is not None else "live"
     who = wording.group_name([("agent", call.agent), *([("version", call.version)] if call.version else [])])
     text = (
-        f"{wording.clock(call.started_wall_ns, zone, seconds=True):<9} {wording.printable(call.call_id, 40):<22} "
+        f"{wording.clock(call.started_wall_ns, zone, seconds=True):<9} {call_name(call.call_id, 22):<22} "
         f"{who[:20]:<20} {lasted:>7} {turns:>6} {middle:>7} {worst:>7}  {_story(call, found)}"
     )
     return CallLine(call.started_wall_ns, call.agent, text)
@@ -53,13 +54,13 @@ def _story(call: Call, found: Sequence[AnyRecord]) -> str:
     owed_ns = sum(r.agent_ns + r.tool_ns for r in found if isinstance(r, DeadAir))
     bits = [OUTCOME_WORDS.get(call.outcome, call.outcome.replace("_", " "))] if call.outcome else ["in progress"]
     for count, what in (
-        (sum(r.unanswered for r in found if isinstance(r, Turn)), "unanswered"),
+        (sum(r.unanswered for r in found if isinstance(r, Turn)), "unanswered turn"),
         (cells.count("FN"), "missed barge-in"),
         (cells.count("FP"), "false yield"),
-        (call.faults, "faults"),
+        (call.faults, "fault"),
     ):
         if count:
-            bits.append(f"{count} {what}")
+            bits.append(wording.plural(count, what))
     if owed_ns:
         bits.append(f"dead air {owed_ns / S:.1f} s")
     return ", ".join(bits)

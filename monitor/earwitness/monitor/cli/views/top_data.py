@@ -103,6 +103,7 @@ def worst_of(readings: Readings, group: Labels, *, now_ns: int, window_s: int) -
     """The call to look at first: the longest wait, else a missed barge-in, else a false yield."""
     for measure in ("response_latency", "missed_barge_in", "false_yield", "dead_air"):
         found = readings.worst(measure, window_s=window_s, as_of_ns=now_ns, where=group, limit=1)
-        if found:
+        # Silence that only the caller owed is nobody's worst call.
+        if found and (measure != "dead_air" or found[0].censored or found[0].value_s):
             return found[0]
     return None

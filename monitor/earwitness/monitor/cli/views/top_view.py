@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 
 from rich.text import Text
 
 from earwitness.monitor import wording
+from earwitness.monitor.call_names import call_name
 from earwitness.monitor.cli.views.call_words import REASON_WORDS, subject_words
 from earwitness.monitor.cli.views.top_data import TREND_STEP_S, AgentRow, OpenAlert, TopData
 from earwitness.monitor.measures.reading import Reading
@@ -24,22 +26,27 @@ PARTS = (
     ("unattributed", "other"),
 )  # fmt: skip
 AGENT_WIDTH = 15
+WHOLE_WIDTH = 100
+"""With fewer columns the table goes without p99 and calls, and names are shorter, so that it fits in 80."""
 LABEL_WIDTH = 28
 
 
-def top_view(data: TopData, *, width: int = 100, height: int | None = None, zone: tzinfo | None = None) -> list[Text]:
-    """The lines of one frame; with ``height`` agents that do not fit are counted instead of shown."""
+def top_view(
+    data: TopData, *, width: int = 100, height: int | None = None, zone: tzinfo | None = None, keys: bool = True
+) -> list[Text]:
+    """The lines of one frame; with ``height`` agents that do not fit are counted instead of shown. Without ``keys``
+    nobody can press Enter, and the command stands there instead."""
     lines = [_title(data, width, zone), *_alerts(data), Text("─" * width, style="dim")]
-    lower = _chosen(data, width) + _footer(data, width)
+    lower = _chosen(data, width) + _footer(data, keys=keys)
     if not data.rows:
         lines.append(Text(f" no calls in the last {wording.span(data.window_s)}", style="bold"))
         lines += [Text(f" {note}", style="dim") for note in data.notes]
         return lines
-    lines += _headings(data)
+    lines += _headings(data, whole=width >= WHOLE_WIDTH)
     room = len(data.rows) if height is None else max(1, height - len(lines) - len(lower) - 1)
     first = max(0, min(data.selected - room + 1, len(data.rows) - room))
     for i, row in enumerate(data.rows[first : first + room], start=first):
-        lines.append(_row(row, chosen=i == data.selected))
+        lines.append(_row(row, chosen=i == data.selected, whole=width >= WHOLE_WIDTH))
     if len(data.rows) > room:
         lines.append(Text(f"   {len(data.rows) - room} more agents: arrows scroll", style="dim"))
     return lines + lower
@@ -81,35 +88,46 @@ def _alert(alert: OpenAlert, now_ns: int, style: str) -> Text:
     return Text("  ".join(bits), style=style)
 
 
-def _headings(data: TopData) -> list[Text]:
+def _headings(data: TopData, *, whole: bool) -> list[Text]:
     minutes = _compact_window(data.window_s)
-    first = f" {'agent':<{AGENT_WIDTH}}{'live':>5}{'calls/' + minutes:>9}   {'response latency, ms':<26}"
-    second = f" {'':<{AGENT_WIDTH}}{'':>5}{'':>9}{'p50':>7}{'p95':>8}{'p99':>8}{'n':>6}"
+    if whole:
+        first = f" {'agent':<{AGENT_WIDTH}}{'live':>5}{'calls/' + minutes:>9}   {'response latency, ms':<26}"
+        second = f" {'':<{AGENT_WIDTH}}{'':>5}{'':>9}{'p50':>7}{'p95':>8}{'p99':>8}{'n':>6}"
+    else:
+        first = f" {'agent':<{AGENT_WIDTH - 3}}{'live':>5}  {'latency, ms':<13}{'(' + minutes + ')':>6}"
+        second = f" {'':<{AGENT_WIDTH - 3}}{'':>5}{'p50':>7}{'p95':>8}{'n':>6}"
     return [
         Text(f"{first}{'missed':>10}{'false':>10}{'dead air':>10}{'contained':>11}", style="bold"),
         Text(f"{second}{'barge-in':>10}{'yield':>10}{'≥ 5 s':>10}", style="bold"),
     ]
 
 
-def _row(row: AgentRow, *, chosen: bool) -> Text:
+def _row(row: AgentRow, *, chosen: bool, whole: bool) -> Text:
     latency = row["response_latency"]
     name = wording.group_name(row.group)
-    name = name if len(name) <= AGENT_WIDTH else name[: AGENT_WIDTH - 1] + "…"
-    line = Text(
-        f"{'▸' if chosen else ' '}{name:<{AGENT_WIDTH}}{row['calls_in_progress'].count:>5}{row['calls'].count:>9}"
-    )
-    for stat, width in (("p50", 7), ("p95", 8), ("p99", 8)):
-        line += _percentile(latency, stat, width)
+    room = AGENT_WIDTH if whole else AGENT_WIDTH - 3
+    name = name if len(name) <= room else name[: room - 1] + "…"
+    line = Text(f"{'▸' if chosen else ' '}{name:<{room}}{row['calls_in_progress'].count:>5}")
+    if whole:
+        line += Text(f"{row['calls'].count:>9}")
+    why = _why_nothing(latency)
+    if why and whole:
+        line += Text(f"{wording.NOTHING:>6}{why:>17}", style="dim")
+    elif why:
+        line += Text(f"{why[:15]:>15}", style="dim")
+    else:
+        for stat, width in (("p50", 7), ("p95", 8), ("p99", 8)) if whole else (("p50", 7), ("p95", 8)):
+            line += _percentile(latency, stat, width)
     line += Text(f"{latency.n:>6,}{_of(row['missed_barge_in']):>10}{_of(row['false_yield']):>10}")
     line += Text(f"{_calls_of(row['dead_air_calls']):>10}{_share(row['containment']):>11}")
     if chosen:
-        line.stylize("reverse", 0, AGENT_WIDTH)
+        line.stylize("reverse", 0, room)
     return line
 
 
 def _percentile(reading: Reading, stat: str, width: int) -> Text:
     if not reading.n:
-        return Text(f"{_why_nothing(reading) if stat == 'p95' else wording.NOTHING:>{width}}", style="dim")
+        return Text(f"{wording.NOTHING:>{width}}", style="dim")
     if reading.n < LEAST_N[stat]:
         return Text(f"{'n<' + str(LEAST_N[stat]):>{width}}", style="dim")
     found = reading.quantiles.get(stat)
@@ -120,8 +138,8 @@ def _percentile(reading: Reading, stat: str, width: int) -> Text:
 def _why_nothing(reading: Reading) -> str:
     """Two words for the most frequent reason, where turns were there and none was measured."""
     reasons = {name: count for name, count in reading.by_class.items() if name in REASON_WORDS}
-    if not reading.eligible or not reasons:
-        return wording.NOTHING
+    if reading.n or not reading.eligible or not reasons:
+        return ""
     return REASON_WORDS[max(reasons, key=lambda name: reasons[name])]
 
 
@@ -159,9 +177,13 @@ def _chosen(data: TopData, width: int) -> list[Text]:
     lines = [Text(f"{' · '.join(bits):>{width}}", style="dim"), Text(f" {name}", style="bold")]
     lines.append(_labelled("where the time goes (p50)", _parts(row["latency_part"], width - LABEL_WIDTH)))
     lines.append(_labelled("p95 of each minute", _spark(data.trend)))
-    lines.append(_labelled("interruptions", _cells(row["overlaps"])))
-    lines.append(_labelled("outcomes", _outcomes(row["calls"], row["escalation"])))
-    lines.append(_labelled("dead air ≥ 3 s", _dead_air(row["dead_air"])))
+    for label, text in (
+        ("interruptions", _cells(row["overlaps"])),
+        ("outcomes", _outcomes(row["calls"], row["escalation"])),
+        ("dead air ≥ 3 s", _dead_air(row["dead_air"])),
+    ):
+        first, *more = textwrap.wrap(text, width - LABEL_WIDTH)
+        lines += [_labelled(label, first), *(_labelled("", rest) for rest in more)]
     return lines
 
 
@@ -238,12 +260,13 @@ def _dead_air(reading: Reading) -> str:
 _OWNERS = ("agent", "tool", "hold", "caller")
 
 
-def _footer(data: TopData, width: int) -> list[Text]:
+def _footer(data: TopData, *, keys: bool) -> list[Text]:
     lines: list[Text] = []
     if data.worst is not None:
         value = "unanswered" if data.worst.censored else wording.short_time(data.worst.value_s)
-        call = wording.printable(data.worst.call_id, 40)
-        lines.append(_labelled("worst call", f"{call} {subject_words(data.worst.subject)} {value}   (Enter opens it)"))
+        call = call_name(data.worst.call_id)
+        how = "Enter opens it" if keys else f"earwitness calls {call}"
+        lines.append(_labelled("worst call", f"{call} {subject_words(data.worst.subject)} {value}   ({how})"))
     if data.log.set_aside:
         lines.append(
             Text(f" {data.log.set_aside:,} records could not be used: earwitness doctor says more", style="yellow")

@@ -1,0 +1,18 @@
+"""How a call's id is shown where room is short, so that what is shown can be typed: ``earwitness calls`` takes the
+beginning of an id."""
+
+from __future__ import annotations
+
+import re
+
+from earwitness.monitor import wording
+
+SHOWN_DIGITS = 8
+_RANDOM = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def call_name(call_id: str, limit: int = 40) -> str:
+    """A random id's first eight digits; an id that somebody chose as it is."""
+    if _RANDOM.fullmatch(call_id):
+        return call_id[:SHOWN_DIGITS]
+    return wording.printable(call_id, limit)
