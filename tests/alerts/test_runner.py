@@ -275,3 +275,20 @@ async def test_what_is_forgotten_leaves_the_log(shelf: Shelf) -> None:
     store = AlertStore(log)
     assert (await store.load()).alerts == {}
     assert store.unreadable == 0
+
+
+async def test_what_was_delivered_is_not_told_again_after_a_crash_before_the_next_evaluation(shelf: Shelf) -> None:
+    log, first, second = MemoryLog(), Inbox(), Inbox()
+    shelf.p95(1.9, 40, CLINIC)
+    crashed = await started(log, first)
+    await crashed.tick(shelf, START_NS)
+    await crashed.delivery.drain()
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+    again = await started(log, second)
+    await again.tick(shelf, START_NS + 10 * S)
+    await again.close()
+
+    assert (first.statuses, second.statuses) == (["firing"], [])
+    await crashed.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,10 +42,12 @@ class AlertRunner:
         self._every_ns = round(every_s * 1e9)
         self._evaluator = Evaluator(self._rules, step_ns=self._every_ns)
         given = {} if sleep is None else {"sleep": sleep}
-        self._delivery = Deliverer(sinks, self._delivered, give_up_after_s=give_up_after_s, **given)
+        self._delivery = Deliverer(sinks, self._told, give_up_after_s=give_up_after_s, **given)
         self._last_ns: int | None = None
         self._unsaved: dict[str, Alert] = {}
         self._forgotten: set[str] = set()
+        self._saving = asyncio.Lock()
+        self._noting: asyncio.Task[None] | None = None
         self.counts = AlertCounts()
 
     @property
@@ -83,6 +86,8 @@ class AlertRunner:
     async def close(self, *, within_s: float = 3.0) -> None:
         """Deliver and keep what a bounded time allows."""
         await self._delivery.close(within_s=within_s)
+        if self._noting is not None:
+            await self._noting
         await self._save()
         await self._store.close()
 
@@ -114,6 +119,12 @@ class AlertRunner:
                     elif not (silenced and item.notice.status == "firing"):
                         self._delivery.put(item.notice, sink)
 
+    def _told(self, notice: Notice, sink: str, has_it: bool) -> None:
+        """Note at once what was delivered: what a crash finds still in the outbox is told twice."""
+        self._delivered(notice, sink, has_it)
+        if self._noting is None or self._noting.done():
+            self._noting = asyncio.create_task(self._save(), name="alerts noted as told")
+
     def _delivered(self, notice: Notice, sink: str, has_it: bool) -> None:
         alert = self._alert(notice.fingerprint)
         if alert is None:
@@ -136,15 +147,21 @@ class AlertRunner:
         self._unsaved[alert.fingerprint] = alert
 
     async def _save(self) -> None:
+        async with self._saving:  # one after the other, so that the log's last word is the latest
+            while (self._unsaved or self._forgotten) and await self._save_once():
+                pass
+
+    async def _save_once(self) -> bool:
         alerts, forgotten = dict(self._unsaved), set(self._forgotten)
         try:
             await self._store.save([a for mark, a in alerts.items() if mark not in forgotten], forgotten)
         except LogError as error:
             self.counts.unkept += 1
             structlog.get_logger("earwitness.alerts").warning("alerts not kept yet", why=str(error))
-            return
+            return False
         self._unsaved = {mark: a for mark, a in self._unsaved.items() if alerts.get(mark) != a}
         self._forgotten -= forgotten
+        return True
 
 
 def _without(item: Delivery, sinks: set[str]) -> Delivery:
