@@ -268,7 +268,7 @@ def started(arguments: list[str]) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_run_stops_cleanly_on_a_signal(number: signal.Signals, log_path: Path) -> None:
     process = started(["run", "--log", str(log_path), "--port", "0"])
     assert process.stderr is not None

@@ -113,7 +113,7 @@ def length_s(text: str, where: str) -> float:
 
 
 def run_async(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], *, patience_s: float = 4.5) -> T:
-    """Run ``work`` with an event that SIGINT and SIGTERM set. A second signal, or ``patience_s`` after the first,
+    """Run ``work`` with an event that SIGINT, SIGTERM and SIGHUP set. A second signal, or ``patience_s`` after the first,
     cancels what has not ended by itself."""
 
     async def whole() -> T:
@@ -126,8 +126,9 @@ def run_async(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], *, patien
             stop.set()
             loop.call_later(patience_s, task.cancel)
 
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, on_signal)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # under nohup
+                loop.add_signal_handler(number, on_signal)
         try:
             return await task
         except asyncio.CancelledError:
