@@ -112,7 +112,7 @@ def test_a_frame_fits_80_columns_too() -> None:
     lines = frame(busy(), busy((("agent", "a hotel with a long name"),)), width=80, log=LogState("x" * 90, 0.2, 412.0))
 
     assert max(len(line) for line in lines) <= 80
-    assert "▸clinic v42    14    910   1,840   731   2 of 31   4 of 19   3 calls 61 % of 96" in lines
+    assert "▸clinic v42     14    910   1,840   731   2 of 31   4 of 19   3 calls 61 % of 96" in lines
 
 
 def test_a_call_with_a_random_id_is_named_by_what_can_be_typed() -> None:
