@@ -27,11 +27,12 @@ if [ ! -x "$venv/bin/python" ]; then
         uv venv --quiet --python "${python:-3.11}" "$venv" || fail "uv could not make $venv with Python 3.11 to 3.13."
     else
         [ -n "$python" ] || fail "needs Python 3.11, 3.12 or 3.13 on the PATH (or PYTHON=/path/to/python make ...)."
-        "$python" -m venv "$venv" || fail "$python has no working venv module. On Debian or Ubuntu: apt install python3-venv"
+        # What a failed attempt leaves has a python and no pip, and would be taken for an environment the next time.
+        "$python" -m venv "$venv" || { rm -rf "$venv"; fail "$python has no working venv module. On Debian or Ubuntu: apt install python3-venv"; }
     fi
 fi
 
-echo "installing the locked environment ($set_name) into $venv ..."
+echo "installing the locked environment ($set_name) into $venv: once, 0.6 to 1 GB, one to three minutes ..."
 if command -v uv >/dev/null 2>&1; then
     uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$lock"
     uv pip install --quiet --python "$venv/bin/python" --no-deps --no-build-isolation -e .
