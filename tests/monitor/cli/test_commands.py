@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -306,3 +307,19 @@ def test_a_reader_that_has_had_enough_is_no_error(log_path: Path) -> None:
         err = process.stderr.read()
 
     assert (process.returncode, err) == (0, b"")
+
+
+@pytest.mark.realtime
+def test_a_stop_does_not_wait_for_a_broker_that_never_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"kafka://127.0.0.1:{silent.getsockname()[1]}"
+        process = started(["run", "--log", url, "--port", "0"])
+        silent.settimeout(20)
+        connection, _ = silent.accept()
+        with connection:
+            process.send_signal(signal.SIGTERM)
+            began_s = time.monotonic()
+            _, err = process.communicate(timeout=20)
+
+    assert (process.returncode, err) == (0, b"")
+    assert time.monotonic() - began_s < 3

@@ -113,8 +113,8 @@ def length_s(text: str, where: str) -> float:
 
 
 def run_async(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], *, patience_s: float = 4.5) -> T:
-    """Run ``work`` with an event that SIGINT, SIGTERM and SIGHUP set. A second signal, or ``patience_s`` after the first,
-    cancels what has not ended by itself."""
+    """Run ``work`` with an event that SIGINT, SIGTERM and SIGHUP set. A second signal, or ``patience_s`` after the
+    first, cancels what has not ended by itself."""
 
     async def whole() -> T:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()

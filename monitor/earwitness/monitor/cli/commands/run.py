@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 import structlog
 
@@ -19,7 +19,7 @@ from earwitness.alerts.targets import find_target
 from earwitness.consumers.monitor import Monitor
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor import wording
-from earwitness.monitor.cli.composing import log_url, monitor_settings, opened_log, run_async, settings_of
+from earwitness.monitor.cli.composing import log_url, monitor_settings, opened_log, or_stopped, run_async, settings_of
 from earwitness.monitor.cli.live import settled_ns
 from earwitness.monitor.logging import configure
 from earwitness.monitor.measures.windows import Windows
@@ -42,12 +42,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 async def _run(settings: Settings, monitoring: MonitorSettings, rules: Sequence[Rule], stop: asyncio.Event) -> None:
-    async with opened_log(settings) as log:
+    async with AsyncExitStack() as stack:
+        # A stop need not wait for a log that does not answer.
+        log = await or_stopped(stack.enter_async_context(opened_log(settings)), stop)
         alerts = AlertRunner(
             log, rules, sinks_of(settings), every_s=settings.alerts.every_s,
             give_up_after_s=max((hook.give_up_after_s for hook in settings.alerts.webhooks), default=0.0),
         )  # fmt: skip
-        await alerts.start()
+        await or_stopped(alerts.start(), stop)
 
         async def on_tick(windows: Windows, now_ns: int) -> None:
             await alerts.tick(windows, settled_ns(windows, now_ns))
