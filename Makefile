@@ -21,7 +21,7 @@ check: ## formatting, lint, types, layers, generated files
 	@$(RUN) ruff format --check .
 	@$(RUN) ruff check .
 	@$(RUN) mypy
-	@$(RUN) pyright --warnings
+	@$(RUN) pyright --warnings --pythonversion $$($(PY) -c 'import sys; print(*sys.version_info[:2], sep=".")')
 	@$(RUN) lint-imports
 	@$(PY) -m earwitness.monitor.contract.schema --check
 	@LOGURU_LEVEL=WARNING $(PY) tools/reference.py --check
