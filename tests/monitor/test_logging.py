@@ -3,6 +3,8 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,3 +89,21 @@ def test_an_error_carries_its_traceback_in_json() -> None:
         structlog.get_logger().exception("failed")
 
     assert "ValueError: no" in json.loads(out.getvalue())["exception"]
+
+
+def test_a_log_on_a_full_disk_harms_nobody() -> None:
+    full = Path("/dev/full").open("w")  # noqa: SIM115 - closing it fails too
+    configure(stream=full)
+
+    structlog.get_logger("t").warning("nobody hears this")
+
+    with suppress(OSError):
+        full.close()
+
+
+def test_a_stream_that_was_closed_harms_nobody() -> None:
+    stream = io.StringIO()
+    configure(stream=stream)
+    stream.close()
+
+    structlog.get_logger("t").warning("nobody hears this")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 from typing import Literal, TextIO, cast
 
 import structlog
@@ -45,9 +46,25 @@ def configure(*, level: Level = "info", format: Format = "auto", stream: TextIO 
             *render,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(file=out),
+        logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", _Unharmed(out))),
         cache_logger_on_first_use=False,
     )
+
+
+class _Unharmed:
+    """A stream that may be closed, or lie on a full disk: what cannot be said must not end what is being said of."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            return self._stream.write(text)
+        return 0
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 def hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

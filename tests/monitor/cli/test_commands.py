@@ -323,3 +323,32 @@ def test_a_stop_does_not_wait_for_a_broker_that_never_answers() -> None:
 
     assert (process.returncode, err) == (0, b"")
     assert time.monotonic() - began_s < 3
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("analyze {file} >&-", 0),
+        ("calls --log {log} >&- 2>&- <&-", 0),
+        ("analyze - <&-", 2),
+        ("analyze {file} >/dev/full", 2),
+        ("calls --log {log} >/dev/full", 2),
+        ("analyze /none 2>/dev/full", 2),
+        ("analyze {file} | grep -q response", 0),
+    ],
+)
+def test_streams_that_are_closed_or_full_give_no_traceback(
+    command: str, code: int, tmp_path: Path, log_path: Path, make_call: MakeCall
+) -> None:
+    file = tmp_path / "calls.jsonl"
+    file.write_bytes(as_lines(make_call("a")))
+    code_line = "import sys; from earwitness.monitor.cli import main; sys.exit(main())"
+    line = f"{sys.executable} -c '{code_line}' {command.format(file=file, log=log_path)}"
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii"}
+
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=30, check=False, env=environ)
+
+    assert done.returncode == code
+    assert b"Traceback" not in done.stderr
+    assert done.stderr.count(b"\n") <= 1
