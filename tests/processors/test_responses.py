@@ -45,6 +45,7 @@ from earwitness.monitor.contract.events import (
     Transfer,
     TurnStarted,
 )
+from earwitness.processors.redaction import Redaction
 
 pytestmark = pytest.mark.pipecat
 
@@ -353,3 +354,16 @@ def test_no_frame_is_kept_however_long_the_witness_lives(run_call: RunCall) -> N
     assert call.of(Tool, tool_call_id="X")
     assert call.witness.observer()
     assert [frame() for frame in frames] == [None, None, None]
+
+
+def test_a_number_that_the_agent_speaks_word_by_word_is_redacted_as_a_whole(run_call: RunCall) -> None:
+    card, words = "4111 1111 1111 1111", " ".join(["four", *["one"] * 15])
+    replies = (HELLO, Reply(f"Your card {card} , that is {words} , is kept. It ends in {card}", ends=True))
+
+    call = run_call(Script(lines=(Say("pay please", at_s=3.5),), replies=replies), witness={"redactor": Redaction()})
+
+    spoken = ["".join(event.spoken or "" for event in call.of(AgentText, response_id=f"r{n}")) for n in (1, 2)]
+    assert spoken[0] == HELLO.text
+    assert spoken[1].count("<card:16:") == 3
+    assert spoken[1].startswith("Your card <card:16:")
+    assert not {"4111", "1111", "four", "one"} & set(spoken[1].split())

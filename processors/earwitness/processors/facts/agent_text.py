@@ -7,11 +7,16 @@ from typing import Any
 from earwitness.monitor.contract.events import AgentText
 from earwitness.processors.facts.runs import Run, Runs
 from earwitness.processors.facts.shared import SECOND, Moments
+from earwitness.processors.fragments import open_end
 from earwitness.processors.frames import Handler
 from earwitness.processors.recorder import clip
 
 LETTER_NS = SECOND // 15
 """How long a letter takes to say, where nothing better is known."""
+
+
+HELD_NS = 2 * SECOND
+"""A number goes on within this, or is over."""
 
 
 class Words:
@@ -20,6 +25,9 @@ class Words:
     def __init__(self, now: Moments, runs: Runs) -> None:
         self._now = now
         self._runs = runs
+        self._held = ""
+        """Spoken text that may be the beginning of a number."""
+        self._held_of: Run | None = None
 
     def frames(self) -> dict[str, Handler]:
         return {
@@ -65,11 +73,27 @@ class Words:
                 if not segment.spoken:
                     segment.spoken = True
                     break
-        fragment, cut = clip(fragment)
-        self._now.emit(AgentText, at_ns, response_id=run.id, spoken=fragment, truncated=cut)
+        if self._held_of is not run:
+            self._release(at_ns)
+        # Redaction sees one event at a time: a number must not pass it word by word.
+        self._held_of, self._held = run, self._held + fragment
+        if not open_end(self._held):
+            self._release(at_ns)
+            return
+        held = self._held
+        self._now.agenda.post(at_ns + HELD_NS, lambda now_ns: self._release(now_ns) if self._held == held else None)
+
+    def _release(self, at_ns: int) -> None:
+        """Tell what was kept back: nothing more belongs to it."""
+        run, held = self._held_of, self._held
+        self._held_of, self._held = None, ""
+        if run is not None and held:
+            fragment, cut = clip(held)
+            self._now.emit(AgentText, at_ns, response_id=run.id, spoken=fragment, truncated=cut)
 
     def cut(self, at_ns: int, run: Run) -> None:
         """Playback of a response was cut: say once what was not heard."""
+        self._release(at_ns)
         unspoken = self._rest(run) if run.word_times else self._estimated_rest(at_ns, run)
         if unspoken:
             text, shortened = clip(unspoken)
@@ -111,6 +135,7 @@ class Words:
         return " ".join(rest)
 
     def close(self, at_ns: int) -> None:
+        self._release(at_ns)
         self._throw_away(at_ns)
 
 
