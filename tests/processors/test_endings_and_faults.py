@@ -24,6 +24,7 @@ from earwitness.monitor.contract.events import (
     Transport,
 )
 from earwitness.processors.observer import CallObserver
+from earwitness.processors.pulse import Pulse
 from earwitness.processors.sink import MemorySink, Outbound
 
 pytestmark = pytest.mark.pipecat
@@ -301,3 +302,19 @@ def test_a31_a_stop_that_the_pipeline_reports_late_does_not_lengthen_the_speech(
     assert last.edge_ns / 1e9 == pytest.approx(off, abs=0.02)
     assert last.at_ns / 1e9 < off + 1.6
     assert stopped.edge_ns / 1e9 > off + 2.9
+
+
+def test_a40_a_pulse_that_cannot_start_is_counted_and_the_call_takes_place(
+    run_call: RunCall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raises(pulse: Pulse) -> None:
+        raise RuntimeError("a bug of ours")
+
+    script = Script(lines=(Say("where is my order", at_s=3.5),), replies=(HELLO, Reply("On its way.", ends=True)))
+    plain = run_call(script)
+    monkeypatch.setattr(Pulse, "start", raises)
+    call = run_call(script)
+
+    assert call.truth == plain.truth
+    assert call.one(CallEnded).cause == "agent"
+    assert call.of(Health)[-1].observer_errors

@@ -101,7 +101,7 @@ class CallObserver(BaseObserver):
         base: Any = super()
         if hasattr(base, "setup"):
             await base.setup(task_manager)
-        self._pulse.start()
+        self.keep_pulse()
 
     async def on_push_frame(self, data: Any) -> None:
         """See ``BaseObserver``: a frame goes from one processor to the next."""
@@ -204,7 +204,10 @@ class CallObserver(BaseObserver):
 
     def keep_pulse(self) -> None:
         """Begin to beat now, if a loop runs: an observer that is never called must still be missed."""
-        self._pulse.start()
+        try:
+            self._pulse.start()
+        except Exception as error:  # Pipecat would not let the call begin
+            self._fault(error)
 
     async def _finished(self, *_: Any) -> None:
         await self.finalise()
