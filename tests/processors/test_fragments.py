@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from earwitness.processors.fragments import MOST_HELD_CHARS, open_end
+from earwitness.processors.fragments import MOST_HELD_CHARS, open_end, open_from
 from earwitness.processors.redaction import Redaction
 
 REDACTION = Redaction(b"secret")
@@ -46,3 +46,9 @@ def test_ordinary_words_leave_as_they_come() -> None:
 
 def test_joining_has_an_end() -> None:
     assert not open_end("five " * MOST_HELD_CHARS)
+
+
+def test_where_a_number_that_may_go_on_begins() -> None:
+    assert open_from("we have two visits") == len("we have two visits")
+    assert open_from("please call five five five") == len("please call ")
+    assert open_from("five five, uh, ") == 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
+import re
 import sys
 import weakref
 from dataclasses import dataclass
@@ -367,3 +369,61 @@ def test_a_number_that_the_agent_speaks_word_by_word_is_redacted_as_a_whole(run_
     assert spoken[1].count("<card:16:") == 3
     assert spoken[1].startswith("Your card <card:16:")
     assert not {"4111", "1111", "four", "one"} & set(spoken[1].split())
+
+
+def spoken_by(call: Any, response_id: str) -> list[AgentText]:
+    return [event for event in call.of(AgentText, response_id=response_id) if event.spoken]
+
+
+def test_words_that_come_one_by_one_are_told_about_once_a_second(run_call: RunCall) -> None:
+    text = " ".join(["we will see to it that it gets to you"] * 4) + " in the end."
+    call = run_call(Script(lines=(ASK,), replies=(HELLO, Reply(text)), ends_s=20))
+
+    told = spoken_by(call, "r2")
+    on, off = call.truth.agent[1]
+    assert off - on > 8
+    assert len(told) <= off - on + 1
+    assert "".join(event.spoken or "" for event in told) == text
+    between_s = [(after.at_ns - before.at_ns) / 1e9 for before, after in itertools.pairwise(told)]
+    assert max(between_s) < 1.6
+    (last,) = call.of(Playout, phase="last", response_id="r2")
+    assert told[-1].at_ns <= last.at_ns  # the rest does not wait for its second
+
+
+def test_the_end_of_a_call_leaves_no_word_untold(run_call: RunCall) -> None:
+    call = run_call(Script(replies=(HELLO,), events=(At(1.2, lambda call: call.worker.cancel()),)))
+
+    texts = [(event.spoken or "", event.unspoken or "") for event in call.of(AgentText) if not event.intended]
+    assert [spoken for spoken, _ in texts] == [*[spoken for spoken, _ in texts[:-1]], ""]
+    assert "".join(spoken for spoken, _ in texts) + " " + texts[-1][1] == HELLO.text
+
+
+@pytest.mark.parametrize("speech", ["words", "segments"])
+@pytest.mark.parametrize("end", ["interrupted", "cancelled"])
+def test_a_number_that_is_cut_in_its_middle_is_not_told_in_two_halves(run_call: RunCall, end: str, speech: str) -> None:
+    text = f"The card that we have of yours is {' '.join(['four', *['one'] * 15])} , thank you."
+    lines, events = [Say("my card please", at_s=3.5)], []
+    if end == "interrupted":
+        lines.append(Say("no wait a moment please", into_s=3.6))
+    else:
+        events.append(At(9.2, lambda call: call.worker.cancel()))
+    script = Script(
+        lines=tuple(lines), replies=(HELLO, Reply(text), Reply("Yes?")), events=tuple(events), ends_s=16, speech=speech
+    )
+    call = run_call(script, witness={"redactor": Redaction()})
+
+    assert call.one(Playout, phase="last", response_id="r2", truncated=True)
+    (cut,) = [event.unspoken for event in call.of(AgentText, response_id="r2") if event.unspoken]
+    said = "".join(event.spoken or "" for event in spoken_by(call, "r2"))
+    assert said == "The card that we have of yours is"
+    assert re.fullmatch(r"<card:16:[0-9a-f]+> , thank you\.", cut)
+
+
+def test_a_number_that_the_model_spreads_over_two_sentences_is_redacted_as_a_whole(run_call: RunCall) -> None:
+    text = "You can call us at four one five. Five five five zero one four two. Thank you."
+    call = run_call(Script(lines=(ASK,), replies=(HELLO, Reply(text))), witness={"redactor": Redaction()})
+
+    intended = [event.intended for event in call.of(AgentText, response_id="r2") if event.intended]
+    assert re.fullmatch(r"You can call us at <phone:10:[0-9a-f]+>\. Thank you\.", "".join(intended))
+    spoken = "".join(event.spoken or "" for event in spoken_by(call, "r2"))
+    assert "".join(intended) == spoken

@@ -28,3 +28,11 @@ def open_end(text: str) -> bool:
     last = words[at]
     joining = not JOINING_WORDS.isdisjoint(words[max(0, at - 1) : at + 1])
     return joining or last[-1].isdecimal() or last in DIGIT_WORDS or len(last) == 1
+
+
+def open_from(text: str) -> int:
+    """Where that beginning of a number or address begins in a text; its length where the text ends in none."""
+    at = len(text)
+    while at > 0 and open_end(text[:at]):
+        at = text[:at].rstrip().rfind(" ") + 1
+    return at

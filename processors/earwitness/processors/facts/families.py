@@ -29,7 +29,7 @@ class Families:
         self.turns = Turns(now)
         self.speech = Speech(now)
         self.words = Words(now, self.runs)
-        self.written = Written(now, self.runs, self.words.cut)
+        self.written = Written(now, self.runs, self.words)
         responses = Responses(now, self.runs)
         # order of the handlers of one frame: the turn first, then what refers to it
         self.all: tuple[Family, ...] = (
@@ -40,8 +40,8 @@ class Families:
             Faults(now, kinds),
             Tools(now, responses.tool_called, responses.tool_settled, transfer_tools),
             responses,
+            self.written,  # before the words: at the end it knows what was cut
             self.words,
-            self.written,
             self.line,
             self.ending,
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from earwitness.monitor.contract.events import Playout
+from earwitness.processors.facts.agent_text import Words
 from earwitness.processors.facts.runs import Run, Runs
 from earwitness.processors.facts.shared import MS, SECOND, Moments
 from earwitness.processors.frames import Handler, optional_class
@@ -41,10 +42,10 @@ class Written:
     been played (Daily), or at once. So a chunk begins where the one before it ends, but never before it was written.
     """
 
-    def __init__(self, now: Moments, runs: Runs, cut: Any) -> None:
+    def __init__(self, now: Moments, runs: Runs, words: Words) -> None:
         self._now = now
         self._runs = runs
-        self._cut_text = cut
+        self._words = words
         self._stretch: _Stretch | None = None
         self._ends_ns = 0
         self._pushed_ns = 0
@@ -156,7 +157,9 @@ class Written:
         if run is not None and (cut or run.whole):
             run.settled = True
             if cut:
-                self._cut_text(at_ns, run)
+                self._words.cut(at_ns, run)
+            else:
+                self._words.played(at_ns, run)
             self._runs.drop(run)
 
     def tick(self, at_ns: int) -> None:
