@@ -25,6 +25,8 @@ from earwitness.monitor.contract.events import (
     TurnEnded,
     TurnStarted,
 )
+from earwitness.processors.redaction import NoRedaction, Redaction
+from earwitness.processors.sink import Redactor
 
 pytestmark = pytest.mark.pipecat
 
@@ -296,3 +298,20 @@ def test_responses_carry_every_milestone_in_order(run_call: RunCall) -> None:
     requested = call.one(Response, response_id="r2", phase="requested")
     assert (requested.why, requested.cause_turn) == ("user_turn", 1)
     assert call.one(Response, response_id="r1", phase="requested").why == "greeting"
+
+
+@pytest.mark.parametrize("redactor", [Redaction(b"secret"), NoRedaction()])
+@pytest.mark.parametrize(("words", "cut"), [(4_000, False), (40_000, True)])
+def test_d08_only_the_redactors_bound_cuts_what_was_said(
+    run_call: RunCall, redactor: Redactor, words: int, cut: bool
+) -> None:
+    heard = "well " * words + "goodbye"
+    call = run_call(
+        Script(lines=(Say("a long story", at_s=3.5, heard=heard),), replies=(HELLO, Reply("I see.")), ends_s=8),
+        witness={"redactor": redactor},
+    )
+
+    told = call.one(Transcript, final=True)
+    assert told.truncated is cut
+    assert (told.text == heard) is not cut
+    assert 64_000 < len(told.text) <= 65_536 or not cut

@@ -17,7 +17,7 @@ from earwitness.monitor.contract.events import (
     Transcript,
     TurnStarted,
 )
-from earwitness.processors.recorder import Recorder, clip, sampled
+from earwitness.processors.recorder import Recorder, sampled
 from earwitness.processors.redaction import NoRedaction
 from earwitness.processors.sink import MemorySink, Outbound
 
@@ -198,8 +198,3 @@ def test_sampling_takes_the_same_calls_every_time_and_about_the_share_asked_for(
     assert taken <= {call for call in calls if sampled(call, 0.5)}
     assert not any(sampled(call, 0.0) for call in calls)
     assert all(sampled(call, 1.0) for call in calls)
-
-
-def test_long_text_is_cut_and_said_to_be() -> None:
-    assert clip("abc", 3) == ("abc", False)
-    assert clip("abcd", 3) == ("abc", True)

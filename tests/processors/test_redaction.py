@@ -358,6 +358,13 @@ def test_a_site_may_say_that_it_redacts_nothing() -> None:
     assert NoRedaction().fields("transcript", {"text": "5550142"}) == {"text": "5550142"}
 
 
+def test_d08_a_text_over_the_bound_is_cut_and_marked_where_nothing_is_redacted_too() -> None:
+    kept = NoRedaction(text_bytes=1_000).fields("transcript", {"text": "word " * 1_000, "final": True})
+    assert kept["truncated"] is True
+    assert 990 < len(kept["text"]) <= 1_000
+    assert NoRedaction().fields("fault", {"message": "word " * 100_000}).keys() == {"message"}
+
+
 def test_the_settings_make_the_redactor() -> None:
     settings = BotSettings.from_env({"EARWITNESS_SECRET": SECRET.decode(), "EARWITNESS_BOT__KEEP_DTMF": "1"})
     redactor = default_redactor(settings)

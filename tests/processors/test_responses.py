@@ -10,7 +10,7 @@ import sys
 import weakref
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pipecat.audio.dtmf.types import KeypadEntry
@@ -400,7 +400,9 @@ def test_the_end_of_a_call_leaves_no_word_untold(run_call: RunCall) -> None:
 
 @pytest.mark.parametrize("speech", ["words", "segments"])
 @pytest.mark.parametrize("end", ["interrupted", "cancelled"])
-def test_a_number_that_is_cut_in_its_middle_is_not_told_in_two_halves(run_call: RunCall, end: str, speech: str) -> None:
+def test_a_number_that_is_cut_in_its_middle_is_not_told_in_two_halves(
+    run_call: RunCall, end: str, speech: Literal["words", "segments"]
+) -> None:
     text = f"The card that we have of yours is {' '.join(['four', *['one'] * 15])} , thank you."
     lines, events = [Say("my card please", at_s=3.5)], []
     if end == "interrupted":

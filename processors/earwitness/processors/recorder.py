@@ -18,8 +18,6 @@ from earwitness.processors.sink import Outbound, Redactor, Sink
 
 EVENTS_PER_SECOND: Final = 50
 BURST: Final = 250
-TEXT_LIMIT: Final = 8_000
-"""Characters of one text field; what is longer is cut and marked ``truncated``."""
 
 KIND: Final[dict[type[Event], str]] = {cls: cls.model_fields["kind"].default for cls in EVENT_TYPES}
 ALWAYS: Final = frozenset({"call_started", "call_ended", "health"})
@@ -181,8 +179,3 @@ def _droppable(kind: str, event: Event) -> int:
         return 0
     interim = isinstance(event, Transcript) and not event.final
     return 2 if interim or kind == "stage" else 1
-
-
-def clip(text: str, limit: int = TEXT_LIMIT) -> tuple[str, bool]:
-    """The text, cut to ``limit`` characters, and whether it was cut."""
-    return (text, False) if len(text) <= limit else (text[:limit], True)

@@ -226,11 +226,24 @@ class Redaction:
 
 
 class NoRedaction:
-    """Leaves every field as it is: for sites whose log may hold personal data, who say so by naming this class."""
+    """Takes nothing out: for sites whose log may hold personal data, who say so by naming this class.
+
+    Text over ``text_bytes`` of UTF-8 is cut and the event marked ``truncated``, as `Redaction` does.
+    """
+
+    def __init__(self, *, text_bytes: int = DEFAULT_TEXT_BYTES) -> None:
+        self._text_bytes = text_bytes
 
     def fields(self, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        del kind
-        return dict(fields)
+        """The fields as they are, but for the bound on text."""
+        kept = dict(fields)
+        for name in TEXT_FIELDS.get(kind, fields.keys() - NEVER_TEXT):
+            value = kept.get(name)
+            if isinstance(value, str):
+                kept[name], cut = bounded(value, self._text_bytes)
+                if cut and kind in _CAN_BE_TRUNCATED:
+                    kept["truncated"] = True
+        return kept
 
 
 def default_redactor(settings: BotSettings) -> Redactor:

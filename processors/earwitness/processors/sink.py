@@ -44,7 +44,8 @@ class Sink(Protocol):
 
 
 class Redactor(Protocol):
-    """Takes personal data out of an event's fields before the event exists."""
+    """Takes personal data out of an event's fields before the event exists, and bounds their length: nothing before it
+    cuts what was said."""
 
     def fields(self, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of an event of this kind with every text field redacted."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from earwitness.processors.facts.shared import SECOND, Moments
 from earwitness.processors.frames import Handler
-from earwitness.processors.recorder import clip
+from earwitness.processors.text_bound import bounded
 
 Cause = Literal["caller", "agent", "transport", "error", "idle", "unknown"]
 Terminal = Literal["end", "cancel", "stop", "none"]
@@ -94,4 +94,4 @@ def _cause_of(reason: str | None) -> Cause | None:
 
 def _text(frame: Any) -> str | None:
     reason = getattr(frame, "reason", None)
-    return clip(str(reason), 300)[0] if reason is not None else None
+    return bounded(str(reason), 300)[0] if reason is not None else None

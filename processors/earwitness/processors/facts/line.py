@@ -9,7 +9,7 @@ from typing import Any
 from earwitness.monitor.contract.events import Connected, Dtmf, Participant, Transfer, Transport
 from earwitness.processors.facts.shared import Moments
 from earwitness.processors.frames import Handler
-from earwitness.processors.recorder import clip
+from earwitness.processors.text_bound import bounded
 
 DAILY = "pipecat.transports.daily.transport"
 
@@ -121,4 +121,4 @@ def _id(args: tuple[Any, ...]) -> str | None:
 def _reason(args: tuple[Any, ...]) -> str | None:
     if not args or args[0] is None:
         return None
-    return clip(str(args[0]), 200)[0]
+    return bounded(str(args[0]), 200)[0]

@@ -11,7 +11,7 @@ from earwitness.processors.facts.responses import model_of
 from earwitness.processors.facts.runs import Runs
 from earwitness.processors.facts.shared import Moments
 from earwitness.processors.frames import Handler, optional_class, short_name
-from earwitness.processors.recorder import clip
+from earwitness.processors.text_bound import bounded
 
 Service = Literal["stt", "llm", "tts", "turn", "realtime", "other"]
 
@@ -213,7 +213,7 @@ class Faults:
         origin = getattr(frame, "processor", None) or data.source
         self._count += 1
         category = getattr(frame, "category", None)
-        message, _ = clip(str(frame.error), MESSAGE_LIMIT)
+        message, _ = bounded(str(frame.error), MESSAGE_LIMIT)
         fault = _Open(
             f"f{self._count}",
             short_name(origin),

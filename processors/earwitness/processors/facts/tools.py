@@ -11,9 +11,10 @@ from typing import Any
 from earwitness.monitor.contract.events import Tool, Transfer
 from earwitness.processors.facts.shared import Moments
 from earwitness.processors.frames import Handler
-from earwitness.processors.recorder import clip
+from earwitness.processors.text_bound import bounded
 
 VALUE_LIMIT = 4_000
+"""Bytes of a tool's arguments or result: data, not speech, and redacting all of a long one would hold up the call."""
 TRANSFER_TOOLS = r"transfer|escalat|hand_?(?:over|off)|(?:to|connect|speak)_?(?:a_)?(?:human|agent|operator|person)"
 """Names of tools that hand the caller over, as a regular expression; a setting of the witness."""
 
@@ -101,7 +102,7 @@ class Tools:
             return
         error = getattr(frame, "error", None)
         if error:
-            text, cut = clip(str(error), VALUE_LIMIT)
+            text, cut = bounded(str(error), VALUE_LIMIT)
             self._settle(frame.tool_call_id, call, "error", at_ns, error=text, truncated=cut)
         else:
             self._settle(frame.tool_call_id, call, "result", at_ns, result=result, truncated=cut)
@@ -155,7 +156,7 @@ def as_text(value: Any) -> tuple[str | None, bool]:
             value = json.dumps(value, ensure_ascii=False, default=str)
         except (TypeError, ValueError):
             value = str(value)
-    return clip(value, VALUE_LIMIT)
+    return bounded(value, VALUE_LIMIT)
 
 
 def says_failed(result: Any) -> bool:

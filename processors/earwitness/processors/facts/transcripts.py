@@ -8,7 +8,6 @@ from typing import Any
 from earwitness.monitor.contract.events import Transcript
 from earwitness.processors.facts.shared import SECOND, Moments
 from earwitness.processors.frames import Handler
-from earwitness.processors.recorder import clip
 
 INTERIM_EVERY_NS = SECOND
 DELTA_SERVICES = frozenset({"OpenAIRealtimeLLMService", "OpenAIRealtimeBetaLLMService"})
@@ -68,14 +67,14 @@ class Transcripts:
             self._tell(at_ns, who, utterance)
 
     def _tell(self, at_ns: int, who: str | None, utterance: _Utterance) -> None:
-        text, cut = clip(utterance.text)
+        text = utterance.text
         utterance.told_ns, utterance.untold = at_ns, False
         if utterance.deltas:
             utterance.text = ""
         self._now.emit(
             Transcript, at_ns, party="caller", text=text, final=False, interim_count=utterance.count,
             form="delta" if utterance.deltas else "cumulative", participant=who, language=utterance.language,
-            utterance_id=f"u{utterance.number}", in_context=False if self._now.muted else None, truncated=cut,
+            utterance_id=f"u{utterance.number}", in_context=False if self._now.muted else None,
         )  # fmt: skip
 
     def _settle(self, at_ns: int) -> None:
@@ -89,7 +88,7 @@ class Transcripts:
         if type(data.source).__name__ == "DTMFAggregator":
             return  # keys, not words: they are told as dtmf
         who = _who(frame)
-        text, cut = clip(str(frame.text or ""))
+        text = str(frame.text or "")
         utterance = self._open.pop(who, None)
         if utterance is None:
             self._utterances += 1
@@ -101,7 +100,7 @@ class Transcripts:
         self._now.emit(
             Transcript, at_ns, party="caller", text=text, final=True, interim_count=utterance.count,
             participant=who, language=_language(frame) or utterance.language, utterance_id=f"u{utterance.number}",
-            finalized=getattr(frame, "finalized", None), in_context=self._in_context(words), truncated=cut,
+            finalized=getattr(frame, "finalized", None), in_context=self._in_context(words),
         )  # fmt: skip
 
     def _in_context(self, words: int) -> bool | None:
@@ -110,17 +109,17 @@ class Transcripts:
         return False if now.muted or too_few else None
 
     def _eager(self, data: Any) -> None:
-        text, cut = clip(str(data.frame.text or ""))
+        text = str(data.frame.text or "")
         self._now.emit(
             Transcript, data.timestamp, party="caller", text=text, final=False, participant=_who(data.frame),
-            language=_language(data.frame), eager=True, truncated=cut,
+            language=_language(data.frame), eager=True,
         )  # fmt: skip
 
     def _backchannel(self, data: Any) -> None:
-        text, cut = clip(str(data.frame.text or ""))
+        text = str(data.frame.text or "")
         self._now.emit(
             Transcript, data.timestamp, party="caller", text=text, final=True, participant=_who(data.frame),
-            in_context=False, truncated=cut,
+            in_context=False,
         )  # fmt: skip
 
     def close(self, at_ns: int) -> None:
