@@ -14,10 +14,13 @@ import structlog
 from pipecat.frames import frames as pipecat_frames
 from pipecat.frames.frames import (
     BotStartedSpeakingFrame,
+    CancelFrame,
+    EndFrame,
     Frame,
     InputAudioRawFrame,
     InterruptionFrame,
     OutputAudioRawFrame,
+    StopFrame,
     TTSAudioRawFrame,
 )
 from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
@@ -32,6 +35,8 @@ _speech_stream: Any = getattr(pipecat_frames, "SpeechOutputAudioRawFrame", TTSAu
 FrameHandler = Callable[[FrameProcessor, Frame], None]
 SPEECH_FRAMES: tuple[type[Frame], ...] = (TTSAudioRawFrame, _speech_stream)
 """Audio of the agent's voice, also where a mixer adds background sound in frames of their own."""
+LAST_FRAMES: tuple[type[Frame], ...] = (EndFrame, StopFrame, CancelFrame)
+"""Behind these a transport reads no more of the caller's audio, though the agent may have much to say."""
 
 
 class CallTaps:
@@ -52,6 +57,7 @@ class CallTaps:
         self._agent: Tap | None = None
         self._by_hand: set[str] = set()
         self._mixed: bool | None = None
+        self._ending = False
         self._closed = False
         self.errors = 0
         """Faults in picking audio up; those of listening are counted by each tap."""
@@ -78,7 +84,11 @@ class CallTaps:
 
     def caller_frame(self, processor: FrameProcessor, frame: Frame) -> None:
         """A frame left the caller's side of the transport, whatever its direction."""
-        if not isinstance(frame, InputAudioRawFrame) or self._closed:
+        if self._closed:
+            return
+        if not isinstance(frame, InputAudioRawFrame):
+            if isinstance(frame, LAST_FRAMES):
+                self._ends()
             return
         try:
             participant = getattr(frame, "user_id", None) or None
@@ -104,6 +114,14 @@ class CallTaps:
         except Exception as error:
             self._count(error)
 
+    def _ends(self) -> None:
+        self._ending = True
+        if self._caller is not None:
+            try:
+                self._caller.hear(Mark("ending", self._now_ns()))
+            except Exception as error:
+                self._count(error)
+
     async def close(self) -> None:
         """Report what is open and end the recording; bounded, never raises, may be called again."""
         if self._closed:
@@ -124,7 +142,9 @@ class CallTaps:
     def _open_caller(self, processor: FrameProcessor) -> Tap:
         self._clock = self._clock or processor.get_clock().get_time
         track = self._recording.caller if self._recording is not None else None
-        self._caller = Tap("caller", lambda: CallerEar(track), self._reporter, self._now_ns, self._executor)
+        self._caller = Tap(
+            "caller", lambda: CallerEar(track, ending=self._ending), self._reporter, self._now_ns, self._executor
+        )
         return self._caller
 
     def _open_agent(self, processor: FrameProcessor) -> Tap:

@@ -35,9 +35,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The agent's transport began to write a response, or told the far end to throw away what it has queued."""
+    """The agent's transport began to write a response, or told the far end to throw away what it has queued; or the
+    pipeline was told to end, and stops reading the caller's audio before the agent has finished."""
 
-    kind: Literal["write_begins", "cleared"]
+    kind: Literal["write_begins", "cleared", "ending"]
     at_ns: int
 
 
@@ -83,26 +84,34 @@ class Ear(Protocol):
 
 
 class CallerEar:
-    """Caller speech from arrival-stamped audio, for each participant apart; gaps in it (A22)."""
+    """Caller speech from arrival-stamped audio, for each participant apart; gaps in it (A22), up to the mark that the
+    pipeline ends: audio that stays away behind it is no fault of the line."""
 
-    def __init__(self, track: Track | None = None) -> None:
+    def __init__(self, track: Track | None = None, *, ending: bool = False) -> None:
         self._track = track
+        self._ending = ending
         self._detectors: dict[str | None, tuple[tuple[int, int], SpeechDetector | None]] = {}
         self._last_audio_ns: int | None = None
         self._in_gap = False
 
     @property
     def restless(self) -> bool:
-        return self._last_audio_ns is not None and not self._in_gap
+        return self._last_audio_ns is not None and not self._in_gap and not self._ending
 
     def hear(self, items: Sequence[Chunk | Mark]) -> list[Fact]:
         facts: list[Fact] = []
         streams: dict[tuple[str | None, int, int], list[Chunk]] = {}
         for item in items:
             if isinstance(item, Mark):
+                if item.kind == "ending" and not self._ending:
+                    facts += self._listen(streams)
+                    streams = {}
+                    facts += self.idle(item.at_ns)
+                    self._ending = True
                 continue
             last_ns = self._last_audio_ns
-            if last_ns is not None and (self._in_gap or item.arrival_ns - last_ns >= GAP_NS):
+            late = last_ns is not None and not self._ending and item.arrival_ns - last_ns >= GAP_NS
+            if last_ns is not None and (self._in_gap or late):
                 facts += self._listen(streams)
                 streams = {}
                 facts += self.idle(item.arrival_ns)
@@ -126,7 +135,7 @@ class CallerEar:
         return facts
 
     def idle(self, now_ns: int) -> list[Fact]:
-        if self._in_gap or self._last_audio_ns is None or now_ns - self._last_audio_ns < GAP_NS:
+        if self._in_gap or self._ending or self._last_audio_ns is None or now_ns - self._last_audio_ns < GAP_NS:
             return []
         facts = self.stop(now_ns)
         self._in_gap = True

@@ -9,6 +9,7 @@ import pytest
 
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds
 from earwitness.monitor.calls.lexicon import lexicon, tokens
+from earwitness.monitor.calls.timeline import CallTimeline
 
 Call = Callable[..., Any]
 
@@ -178,6 +179,21 @@ def test_the_class_of_the_last_turn(call: Call, cause: str, at: float, turn_clas
     assert [(t.turn_class, t.unanswered) for t in told.turns] == [(turn_class, unanswered)]
 
 
+def test_a_prompt_in_a_short_pause_of_the_callers_breaks_into_the_turn(call: Call) -> None:
+    told = (
+        call().user(1.0, 3.0).user(3.4, 5.0, "I would like to order").turn_end(5.4)
+        .bot(3.2, 3.6, "Hm?", why="prompt", cut=True).bot(6.0, 7.0).told()
+    )  # fmt: skip
+    assert told.interruptions == [(3.2, "overlap")]
+    assert [(o.cell, o.decided_by) for o in told.overlaps] == [(None, "after_agent_interruption")]
+    assert told.latencies == [1.0]
+
+
+def test_a_small_word_right_after_a_quick_answer_makes_no_interruption_of_it(call: Call) -> None:
+    told = call().user(1.0, 3.0, "what is it").bot(3.2, 6.0, asked=3.05, cut=False).user(3.4, 3.7, "mhm").told()
+    assert (told.interruptions, told.latencies, told.cells) == ([], [0.2], ["TN"])
+
+
 # Latency
 
 
@@ -249,6 +265,69 @@ def test_a_tool_for_a_waiting_turn_owes_speech(call: Call) -> None:
     assert told.owed == [{"agent": 1.0, "tool": 6.0}]
 
 
+# Live: what stands while the call goes on
+
+
+def changes_after_final(story: Any, until: float) -> list[tuple[str, str]]:
+    """Ids and fields of records that changed although they had been called final, asked for every quarter second."""
+    timeline, waiting, last = CallTimeline("c1"), list(story.events()), dict[str, Any]()
+    found: list[tuple[str, str]] = []
+    for step in range(round(until * 4) + 1):
+        now = step * 250_000_000
+        while waiting and waiting[0].at_ns <= now:
+            timeline.add(waiting.pop(0))
+        for record in timeline.advance(now):
+            before = last.get(record.id)
+            if before is not None and before.final:
+                was, now_is = before.model_dump(), record.model_dump()
+                found += [(record.id, name) for name in was if name != "revision" and was[name] != now_is[name]]
+            last[record.id] = record
+    return found
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_an_overlap_is_final_once_nothing_more_can_come_of_it(call: Call, cut: bool) -> None:
+    story = call().user(1.0, 2.0, "tell me").bot(3.0, 5.3 if cut else 9.0, cut=cut).user(5.0, 5.6, "wait please")
+    if cut:
+        story.interruption(5.2)
+    story.bot(20.0, 22.0, asked=6.0)
+    assert changes_after_final(story.end(40.0), 40.0) == []
+    row = story.told(as_of=19.0).overlaps[0]
+    assert (row.cell, row.final, row.silent_for_ns) == ("TP" if cut else "FN", not cut, None)
+    row = story.told(as_of=23.0).overlaps[0]
+    assert (row.final, row.silent_for_ns) == (True, 14_700_000_000 if cut else None)
+
+
+def test_a_response_that_waits_behind_another_is_not_yet_unspoken(call: Call) -> None:
+    story = call().user(1.0, 2.0, "tell me").bot(3.0, 12.0, "A long story.", cut=False, name="one")
+    story.run("two", "requested", 4.0, why="application").say("two", 4.1, intended="One more thing.")
+    story.run("two", "ended", 4.2).play("two", 12.5, 14.0, truncated=False)
+    assert story.told(as_of=11.0).unspoken == []
+    assert changes_after_final(story.end(30.0), 30.0) == []
+
+
+def test_a_response_that_was_never_heard_is_final_once_a_later_one_is(call: Call) -> None:
+    story = call().user(1.0, 2.0, "tell me").run("one", "requested", 2.4, why="user_turn")
+    story.say("one", 2.6, intended="Hello.").run("one", "ended", 2.8).user(9.0, 10.0, "hello?").bot(11.0, 12.0)
+    assert [(a.id, a.unspoken, a.final) for a in story.told(as_of=8.0).unspoken] == [("n:one", "Hello.", False)]
+    assert [(a.id, a.final) for a in story.told(as_of=11.5).unspoken] == [("n:one", True)]
+
+
+def test_the_callers_turn_ends_no_speech_of_the_agent(call: Call) -> None:
+    story = call(agent_edges=("playout", "audio")).user(1.0, 2.0, "tell me").bot(3.0, None)
+    told = story.edge(True, 3.0, at=3.2, party="agent", evidence="audio").turn_end(4.0).told(as_of=10.0)
+    assert [a.a_off_ns for a in told.agent_turns] == [None]
+    assert told.dead_air == []
+
+
+def test_a_mute_of_the_caller_breaks_no_speech_of_the_agent(call: Call) -> None:
+    story = call(agent_edges=("playout", "audio")).user(1.0, 2.0, "tell me").bot(3.0, None).mute(3.5, 8.9)
+    spoken(story, "agent", 3.0, 9.0)
+    told = story.told(as_of=10.0)
+    assert [a.a_off_ns for a in told.agent_turns] == [9_000_000_000]
+    assert told.dead_air == []
+
+
 # Interruptions
 
 
@@ -299,6 +378,14 @@ def test_on_a_recording_talking_on_over_the_turn_answers_it_without_a_sample(cal
     assert [(t.answered_by, t.response_latency_ns, t.reason, t.unanswered) for t in told.turns] == [
         ("a1", None, "agent_interruption", False)
     ]
+
+
+def test_on_a_recording_an_onset_in_a_short_pause_is_no_answer(call: Call) -> None:
+    story = recording(call)
+    for party, on, off in (("caller", 1.0, 3.0), ("agent", 3.2, 3.5), ("caller", 3.4, 5.0), ("agent", 6.0, 8.0)):
+        spoken(story, party, on, off)
+    told = story.end(9.0, "unknown").told()
+    assert (told.interruptions, told.latencies) == ([(3.2, "overlap")], [1.0])
 
 
 @pytest.mark.parametrize(("expected", "cell"), [(None, None), ("wanted", "TP"), ("not", "FP")])

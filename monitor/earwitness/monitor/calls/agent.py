@@ -69,7 +69,7 @@ def agent_voices(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool) -
     gaps = facts.gaps.get("agent", [])
     kinds: dict[str, list[Segment]] = {}
     for evidence, edges in facts.agent_edges.items():
-        paired = pair(edges, _kind(evidence), facts, gaps, horizon_ns=horizon_ns, over=over)
+        paired = pair(edges, _kind(evidence), None, gaps, horizon_ns=horizon_ns, over=over)
         kinds[evidence] = [s for s in paired if s.on_ns is not None]
     audio, server, decision = (kinds.get(k, []) for k in ("audio", "server", "decision"))
     better = facts.had & {"agent:playout", "agent:audio"}

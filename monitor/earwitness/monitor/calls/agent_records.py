@@ -62,7 +62,7 @@ def _silent_runs(page: Page) -> None:
     """Responses that were never audible: their text is kept and marked."""
     scene = page.scene
     audible = {v.run.id for v in scene.voices if v.run is not None}
-    n = page.carry.numbers["n"]
+    heard_until = max((v.off_ns if v.off_ns is not None else scene.horizon_ns for v in scene.voices), default=0)
     for run in scene.facts.runs.values():
         ends = [run.at[m] for m in ("cancelled", "ended", "tools_called", "empty") if m in run.at]
         end = max(ends + [p.last_ns for p in run.plays if p.last_ns is not None], default=None)
@@ -70,9 +70,12 @@ def _silent_runs(page: Page) -> None:
         since = run.asked_ns if run.asked_ns is not None else (run.intended[0][0] if run.intended else None)
         if run.id in audible or since is None or not (meant or "first_audio" in run.at):
             continue
-        if not scene.over and (end is None or scene.horizon_ns - end < scene.bounds.settle_ns):
+        cancelled = "cancelled" in run.at
+        passed = any(v.run is not None and (v.run.asked_ns or 0) > since and v.on_ns > since for v in scene.voices)
+        # What waits behind speech that was asked for before it may still be heard.
+        until = end if end is None or cancelled or passed else max(end, heard_until)
+        if not scene.over and (until is None or scene.horizon_ns - until < scene.bounds.settle_ns):
             continue
-        n += 1
         owner = page.talk.owner.get(run.id)
         content: Content = {
             "a_on_ns": None,
@@ -83,8 +86,10 @@ def _silent_runs(page: Page) -> None:
             "unspoken": meant or None,
             "audible": False,
         }
-        page.add(AgentTurn, f"n{n}", since, content, final=True)
-        page.count("not_audible", since, "first_audio" in run.at and "cancelled" not in run.at)
+        given_up = until is not None and scene.horizon_ns - until >= scene.bounds.reorder_ns
+        final = scene.over or cancelled or passed or given_up
+        page.add(AgentTurn, f"n:{run.id}", since, content, final=final)
+        page.count("not_audible", since, "first_audio" in run.at and not cancelled)
 
 
 def write_interruptions(page: Page) -> None:

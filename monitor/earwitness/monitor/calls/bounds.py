@@ -25,6 +25,7 @@ class Bounds:
 
     # "Speech and turns"
     agent_merge_ns: int = S // 2
+    caller_merge_ns: int = 6 * S // 10
     turn_gap_ns: int = 3 * S
     words_reach_ns: int = 3 * S
     early_answer_ns: int = S

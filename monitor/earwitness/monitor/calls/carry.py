@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from earwitness.monitor.calls.facts import Facts
 
-KINDS = ("t", "a", "n", "o", "i", "d")
+KINDS = ("t", "a", "o", "i", "d")
 """First letters of the ids that are counted."""
 
 

@@ -6,6 +6,8 @@ from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.overlaps import (
     Basis,
+    OverlapDraft,
+    Stop,
     cell_of,
     class_if_unwanted,
     labelled,
@@ -26,13 +28,14 @@ def write_overlaps(page: Page) -> None:
         speaking = end is None and not scene.over
         if speaking and stop.in_time(draft.wanted, bounds)[0] is None:
             continue
+        unrelated = stop.cut is not None and stop.late(bounds)
         content: Content = {
             "u_on_ns": draft.u_on_ns,
             "u_off_ns": end,
             "agent_turn": page.voice_id(draft.voice),
-            "silent_for_ns": stop.silent_for_ns,
+            "silent_for_ns": None if unrelated else stop.silent_for_ns,
             "talk_over_ns": None if speaking or draft.uncertain else talk_over_ns(scene, draft),
-            "resumed_after_ns": stop.resumed_after_ns,
+            "resumed_after_ns": None if unrelated else stop.resumed_after_ns,
             "terminal": stop.terminal,
             "text": " ".join(t for u in draft.utterances if (t := u.text)) or None,
         }
@@ -44,13 +47,22 @@ def write_overlaps(page: Page) -> None:
             class_if_unwanted(scene, draft),
             missed_because(scene, draft),
         )
-        final = page.settled(scene.horizon_ns if end is None else end) and not draft.pending
+        final = scene.over or (page.settled(scene.horizon_ns if end is None else end) and _is_done(page, draft, stop))
         content |= verdict(basis, draft.id, scene.facts, bounds)
         page.add(Overlap, draft.id, draft.u_on_ns, content, final=final, basis=basis)
     for utterance in scene.utterances:
         page.count("speech_while_muted", utterance.at_ns, utterance.muted)
     for at in _spurious(scene):
         page.count("spurious_interruption", at)
+
+
+def _is_done(page: Page, draft: OverlapDraft, stop: Stop) -> bool:
+    """Whether nothing that is still to come can change what the agent did about it."""
+    if draft.pending:
+        return False
+    if stop.late(page.scene.bounds):
+        return draft.wanted != "yes" or stop.uncertain or (stop.stopped_ns is not None and stop.lasting)
+    return stop.followed
 
 
 def verdict(basis: Basis, overlap_id: str, facts: Facts, bounds: Bounds) -> Content:

@@ -55,6 +55,7 @@ class Stop:
     lasting: bool
     """The silence has lasted, or the call is over."""
     silent_for_ns: int | None
+    """Until the agent spoke again or the call was over; None before that."""
     followed: bool
     """The agent has spoken again."""
     resumed_after_ns: int | None
@@ -62,6 +63,10 @@ class Stop:
     uncertain: bool
     seen_until_ns: int | None
     """Up to when it was watched; None: to the call's end."""
+
+    def late(self, bounds: Bounds) -> bool:
+        """Whether the agent went on beyond the longest window, so that what it did later has nothing to do with it."""
+        return self.stopped_ns is None or self.stopped_ns - self.u_on_ns > bounds.yield_wanted_ns
 
     def in_time(self, wanted: Wanted | None, bounds: Bounds) -> tuple[bool | None, bool | None]:
         """``yielded_observed`` and ``yielded_caused``: silent within the window, and because of it; None: too early to
@@ -159,7 +164,7 @@ def stop_of(scene: Scene, draft: OverlapDraft) -> Stop:
         stop,
         cut,
         lasting,
-        (min(following) if following else scene.horizon_ns) - stop if lasting else None,
+        (min(following) if following else scene.horizon_ns) - stop if following or scene.over else None,
         bool(following),
         None if again is None else again - stop,
         _terminal(scene, draft, stop, cut=cut, again=again),

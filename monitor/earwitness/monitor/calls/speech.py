@@ -95,9 +95,10 @@ def mute_spans(facts: Facts, horizon_ns: int) -> list[tuple[int, int]]:
 
 
 def pair(
-    edges: Sequence[Edge], evidence: Evidence, facts: Facts, gaps: Sequence[Gap], *, horizon_ns: int, over: bool
+    edges: Sequence[Edge], evidence: Evidence, facts: Facts | None, gaps: Sequence[Gap], *, horizon_ns: int, over: bool
 ) -> list[Segment]:
-    """Pair beginnings and ends of one kind of evidence (A22, A35: what is missing is not invented)."""
+    """Pair beginnings and ends of one kind of evidence (A22, A35: what is missing is not invented). ``facts`` are
+    given for the caller: turns, words and mutes tell nothing of when the agent's speech ended."""
     segments: list[Segment] = []
     begun: int | None = None
 
@@ -167,14 +168,14 @@ def _touch(a: Segment, b: Segment, tolerance_ns: int) -> bool:
     )
 
 
-def _broken_ns(facts: Facts, gaps: Sequence[Gap], begun_ns: int, seen_ns: int) -> int | None:
+def _broken_ns(facts: Facts | None, gaps: Sequence[Gap], begun_ns: int, seen_ns: int) -> int | None:
     """Where speech stopped being observed before an end was noticed that cannot be its own, if it did.
 
     Its audio stopped and came back, or the input was muted and opened again, in between (A22, A35).
     """
     lost = [g.last_ns for g in gaps if begun_ns <= g.last_ns and g.back_ns is not None and g.back_ns <= seen_ns]
     muted_at: int | None = None
-    for at, on in facts.mutes:
+    for at, on in facts.mutes if facts is not None else ():
         if at < begun_ns or at > seen_ns:
             continue
         if on:
@@ -184,21 +185,25 @@ def _broken_ns(facts: Facts, gaps: Sequence[Gap], begun_ns: int, seen_ns: int) -
             break
     if not lost:
         return None
-    return min(lost + [t.at_ns for t in facts.turn_ends if t.at_ns > begun_ns])
+    return min(lost + ([t.at_ns for t in facts.turn_ends if t.at_ns > begun_ns] if facts is not None else []))
 
 
-def _last_sign(facts: Facts, gaps: Sequence[Gap], begun_ns: int, next_ns: int) -> int:
+def _last_sign(facts: Facts | None, gaps: Sequence[Gap], begun_ns: int, next_ns: int) -> int:
     """The last that was known of speech whose end was lost before the next began."""
     broken = _broken_ns(facts, gaps, begun_ns, next_ns)
     if broken is not None:
         return broken
+    if facts is None:
+        return begun_ns
     signs = [t.at_ns for t in facts.turn_ends] + [s.at_ns for s in facts.said]
     return max((at for at in signs if begun_ns <= at <= next_ns), default=begun_ns)
 
 
-def _given_up_ns(facts: Facts, gaps: Sequence[Gap], begun_ns: int, evidence: Evidence) -> int | None:
+def _given_up_ns(facts: Facts | None, gaps: Sequence[Gap], begun_ns: int, evidence: Evidence) -> int | None:
     """Where speech without an end stops: the last audio that arrived, else the pipeline's word that it was over."""
     ends = [g.last_ns for g in gaps if g.last_ns >= begun_ns]
+    if facts is None:
+        return min(ends, default=None)
     if not ends:
         ends = [t.at_ns for t in facts.turn_ends if t.at_ns > begun_ns]
     if not ends and evidence == "server":

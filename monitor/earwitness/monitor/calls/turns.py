@@ -122,7 +122,7 @@ class _Walk:
             self.last_interruption = found
             turn.interrupted = True
             turn.premature = turn.premature or cause == "premature_endpoint"
-            talks_on = sound.end_ns(self.scene.horizon_ns) > turn.end_ns(self.scene.horizon_ns)
+            talks_on = sound.end_ns(self.scene.horizon_ns) > self._speech_end(turn.utterances[-1])
             if cause == "overlap" and not self.scene.pipeline and talks_on:
                 self._answer(turn, voice, sound, sample=False)
             return
@@ -256,7 +256,7 @@ class _Walk:
         if belongs and self._premature(turn, at, voice):
             return "premature_endpoint"
         last = turn.utterances[-1]
-        end = last.end_ns(self.scene.horizon_ns)
+        end = self._speech_end(last)
         if last.on_ns is not None and last.on_ns + bounds.interruption_tolerance_ns < at < end - bounds.turn_end_ns:
             return "overlap"
         if self._is_resumption(sound, voice):
@@ -264,6 +264,25 @@ class _Walk:
             if following is not None and following.at_ns - at <= bounds.resumed_after_ns:
                 return "resumed"
         return None
+
+    def _speech_end(self, utterance: Utterance) -> int:
+        """Where the caller's speech ends, pauses of less than ``Bounds.caller_merge_ns`` filled: by what is clearly the
+        same turn, not by what may be a backchannel."""
+        bounds, end = self.bounds, utterance.end_ns(self.scene.horizon_ns)
+        for later in self.scene.utterances:
+            if later.on_ns is None or later.on_ns < end or later.other or later.muted:
+                continue
+            if later.on_ns - end >= bounds.caller_merge_ns:
+                break
+            long = later.end_ns(self.scene.horizon_ns) - later.on_ns > bounds.backchannel_most_ns
+            if (
+                self.scene.lexicon.is_backchannel(later.words)
+                or not (later.words or long)
+                or is_echo(self.scene, later)
+            ):
+                break
+            end = later.end_ns(self.scene.horizon_ns)
+        return end
 
     def _premature(self, turn: TurnDraft, at_ns: int, voice: Voice) -> bool:
         """The caller goes on shortly after the end that the pipeline took for the turn's end (B08)."""
