@@ -17,7 +17,15 @@ from pipecat_calls.call import place_call
 from pipecat_calls.fixtures import RunCall
 from pipecat_calls.script import At, CallTool, Reply, Say, Script, Tool
 
-from earwitness.monitor.contract.events import App, CallEnded, CallStarted, LateFact, SpeechStarted
+from earwitness.monitor.contract.events import (
+    App,
+    AudioGap,
+    CallEnded,
+    CallStarted,
+    LateFact,
+    SpeechEnded,
+    SpeechStarted,
+)
 from earwitness.processors import Witness, attach, setup_file
 from earwitness.processors import witness as witness_module
 from earwitness.processors.attach import watched
@@ -53,7 +61,7 @@ def comparable(sink: MemorySink) -> list[dict[str, Any]]:
     return said
 
 
-def by_setup_file(monkeypatch: pytest.MonkeyPatch) -> MemorySink:
+def by_setup_file(monkeypatch: pytest.MonkeyPatch, script: Script = CALL) -> MemorySink:
     """An unmodified bot, watched because its environment says so."""
     sink = MemorySink()
     monkeypatch.setattr(witness_module, "_process_writer", lambda settings: sink)
@@ -65,7 +73,7 @@ def by_setup_file(monkeypatch: pytest.MonkeyPatch) -> MemorySink:
         "EARWITNESS_LABELS": "route=ivr",
     }.items():
         monkeypatch.setenv(name, value)
-    place_call(CALL)
+    place_call(script)
     return sink
 
 
@@ -79,6 +87,21 @@ def test_all_three_ways_report_the_same(run_call: RunCall, monkeypatch: pytest.M
     assert by_file == attached
     # taps in the pipeline are one hop behind the transport; on the virtual clock that takes no time
     assert by_hand == attached
+
+
+@pytest.mark.parametrize("way", ["attach", "by_hand", "setup file"])
+def test_a_pipeline_that_ends_while_the_agent_speaks_on_has_no_gap_in_the_callers_audio(
+    run_call: RunCall, monkeypatch: pytest.MonkeyPatch, way: Any
+) -> None:
+    goodbye = "Goodbye, and thank you for calling us, we will see to your order at once and let you know of it."
+    script = Script(lines=(Say("that is all"),), replies=(CALL.replies[0], Reply(goodbye, ends=True)), ends_s=40)
+    by_file = way == "setup file"
+    sink = by_setup_file(monkeypatch, script) if by_file else run_call(script, way=way, taps=True).sink
+
+    assert [event for event in sink.events if isinstance(event, AudioGap)] == []
+    edges = [event for event in sink.events if isinstance(event, SpeechEnded) and event.party == "caller"]
+    assert edges
+    assert not any(event.inferred for event in edges)
 
 
 def test_the_setup_file_is_a_file_that_defines_both_names() -> None:

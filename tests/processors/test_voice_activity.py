@@ -70,6 +70,37 @@ def test_a22_audio_that_stops_ends_speech_by_inference_and_is_a_gap() -> None:
     assert of_kind(back, events.AudioGap) == [{"party": "caller", "state": "resumed", "last_audio_ns": last_ns}]
 
 
+def test_audio_that_stays_away_once_the_pipeline_ends_is_no_gap() -> None:
+    ear = CallerEar()
+    ear.hear([Chunk(silent(20), CLIP_HZ, 1, 1 * S)])
+    assert ear.hear([Mark("ending", 1 * S)]) == []
+    assert not ear.restless
+    assert ear.idle(9 * S) == []
+    assert ear.hear([Chunk(silent(20), CLIP_HZ, 1, 10 * S)]) == []
+    assert ear.stop(11 * S) == []
+
+
+def test_a_gap_from_before_the_pipeline_ends_is_told() -> None:
+    ear = CallerEar()
+    ear.hear([Chunk(silent(20), CLIP_HZ, 1, 1 * S)])
+    gap = {"party": "caller", "state": "stopped", "last_audio_ns": 1 * S}
+    assert of_kind(ear.hear([Mark("ending", 3 * S)]), events.AudioGap) == [gap]
+    assert ear.idle(9 * S) == []
+
+
+def test_a_caller_who_speaks_as_the_pipeline_ends_is_closed_by_inference_with_the_call() -> None:
+    ear = CallerEar()
+    made = scene(("appointment",))
+    middle_ns = round(sum(made.segments_s[0]) / 2 * S)
+    heard = [Chunk(audio, CLIP_HZ, 1, at_ns) for audio, at_ns in chunks(made, 320) if at_ns <= middle_ns]
+    ear.hear([*heard, Mark("ending", middle_ns)])
+    assert ear.idle(9 * S) == []
+
+    (off,) = ear.stop(10 * S)
+    assert (off.event, off.fields["inferred"]) == (events.SpeechEnded, True)
+    assert off.fields["edge_ns"] == pytest.approx(middle_ns, abs=20 * MS)
+
+
 def test_a33_participants_are_heard_apart() -> None:
     ear = CallerEar()
     facts: list[Fact] = []
