@@ -102,7 +102,9 @@ class Retention(Part):
     """What the embedded log keeps: whichever bound is reached first."""
 
     days: Annotated[float, Field(gt=0)] = 8.0
+    """The embedded log remembers what is set for ``run`` or ``topics create``, for bots and all others that open it."""
     bytes: Annotated[int, Field(ge=1_000_000)] = 4 * 1024**3
+    """As ``retention.days``."""
 
 
 class Metrics(Part):

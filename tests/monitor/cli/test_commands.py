@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import pytest
 from earwitness.monitor.cli import main
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.wire import encode
+from earwitness.monitor.log.open import open_log
 
 Capture = pytest.CaptureFixture[str]
 MakeCall = Callable[..., list[AnyEvent]]
@@ -204,6 +206,29 @@ def test_topics_are_made_once(tmp_path: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out.count("was there") == 5
 
 
+def kept_days(path: str) -> float:
+    """As a bot opens the log."""
+
+    async def look() -> float:
+        log = await open_log(path)
+        (kept_ms,) = {info.retention_ms for info in (await log.topics()).values() if not info.compacted}
+        await log.close()
+        return (kept_ms or 0) / 86_400_000
+
+    return asyncio.run(look())
+
+
+def test_retention_that_is_set_when_topics_are_made_holds_for_bots(tmp_path: Path, capsys: Capture) -> None:
+    path = str(tmp_path / "new.db")
+    assert main(["topics", "create", "--log", path]) == 0
+    assert kept_days(path) == 8
+    assert main(["topics", "create", "--log", path, "--set", "retention.days=30"]) == 0
+    assert kept_days(path) == 30
+    assert main(["calls", "--log", path, "--set", "retention.days=1"]) == 0  # who only looks sets nothing
+    assert main(["topics", "create", "--log", path]) == 0
+    assert kept_days(path) == 30
+
+
 def test_the_setup_file_and_the_schemas_are_printed(capsys: Capture) -> None:
     assert main(["setup-file"]) == 0
     assert Path(capsys.readouterr().out.strip()).is_file()
@@ -284,6 +309,17 @@ def test_run_stops_cleanly_on_a_signal(number: signal.Signals, log_path: Path) -
     assert time.monotonic() - began_s < 5
     assert b"Traceback" not in err
     assert b"monitor stopped" in err
+
+
+@pytest.mark.realtime
+def test_retention_that_is_set_for_run_holds_for_bots(log_path: Path) -> None:
+    process = started(["run", "--log", str(log_path), "--port", "0", "--set", "retention.days=30"])
+    assert process.stderr is not None
+    assert any(b"monitor runs" in line for line in process.stderr)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+
+    assert kept_days(str(log_path)) == 30
 
 
 @pytest.mark.realtime

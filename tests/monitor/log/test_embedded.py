@@ -140,6 +140,51 @@ async def test_a_topics_own_retention_comes_before_the_logs(open_log: Opener) ->
     assert await kept(log) == [5, 6, 7, 8, 9]
 
 
+async def test_a_log_is_kept_as_long_as_the_monitor_was_told_whoever_writes_to_it(open_log: Opener) -> None:
+    clock = Clock()
+    bot = await open_log(clock_ns=clock)
+    await bot.append(TOPIC, records(5))
+    await open_log(settings=EmbeddedSettings(keep_s=30 * 24 * 3600, remember_kept=True))
+    clock.now_ns += 29 * 24 * HOUR_NS
+    await bot.append(TOPIC, records(5))
+    assert await kept(bot) == list(range(10))
+
+    await open_log(settings=EmbeddedSettings(keep_bytes=10**9, remember_kept=True))  # says nothing of the time
+    clock.now_ns += 2 * 24 * HOUR_NS
+    await (await open_log(clock_ns=clock)).append(TOPIC, records(5))
+    assert await kept(bot) == list(range(5, 15))
+
+
+async def test_a_log_that_remembers_nothing_keeps_8_days(open_log: Opener) -> None:
+    clock = Clock()
+    log = await open_log(settings=EmbeddedSettings(remember_kept=True), clock_ns=clock)
+    await open_log(settings=EmbeddedSettings(keep_s=30 * 24 * 3600))  # its own affair
+    await log.append(TOPIC, records(5))
+    clock.now_ns += 9 * 24 * HOUR_NS
+    await log.append(TOPIC, records(5))
+    assert await kept(log) == list(range(5, 10))
+
+
+async def test_bytes_to_keep_are_remembered_too(open_log: Opener) -> None:
+    clock = Clock()
+    await open_log(settings=EmbeddedSettings(keep_bytes=2_000_000, remember_kept=True))
+    bot = await open_log(clock_ns=clock)
+    for _ in range(60):
+        clock.now_ns += 2 * 10**9
+        await bot.append(TOPIC, records(100, size=1_000))
+    assert 1_000 < len(await kept(bot)) < 2_500
+
+
+async def test_a_file_from_before_logs_remembered_anything_is_opened_and_remembers(
+    open_log: Opener, path: Path
+) -> None:
+    await (await open_log()).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE meta")
+    await open_log(settings=EmbeddedSettings(keep_s=3_600, remember_kept=True))
+    assert (await (await open_log()).topics())[TOPIC].retention_ms == 3_600_000
+
+
 async def test_over_its_bytes_the_log_forgets_the_oldest_and_stops_growing(open_log: Opener, path: Path) -> None:
     clock = Clock()
     log = await open_log(settings=EmbeddedSettings(keep_bytes=2_000_000), clock_ns=clock)

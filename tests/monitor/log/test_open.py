@@ -32,6 +32,20 @@ async def test_the_embedded_log_is_made_with_its_topics_and_settings(tmp_path: P
     assert topics["earwitness.state"].partitions == topics["earwitness.events"].partitions
 
 
+async def test_retention_that_the_monitor_sets_holds_for_all_who_open_the_log(tmp_path: Path) -> None:
+    url = str(tmp_path / "log.db")
+    for settings, days in (
+        (LogSettings(retention_days=2), 2),  # its own affair
+        (None, 8),
+        (LogSettings(retention_days=30, remember_retention=True), 30),
+        (None, 30),
+        (LogSettings(remember_retention=True), 30),
+    ):
+        log = await open_log(url, settings=settings)
+        assert (await log.topics())["earwitness.events"].retention_ms == days * 24 * 3_600_000
+        await log.close()
+
+
 async def test_settings_that_cannot_be_right_are_refused_before_anything_connects() -> None:
     with pytest.raises(BadInput, match=r"kafka\.security_protocol"):
         await open_log("kafka://127.0.0.1:1", settings=LogSettings(kafka={"security_protocol": "no"}))

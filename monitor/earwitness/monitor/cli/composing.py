@@ -50,13 +50,16 @@ def log_url(settings: Settings) -> LogUrl:
     return parse_log_url(settings.log, where="log") if settings.log else default_log_url(os.environ)
 
 
-def log_settings(settings: Settings) -> LogSettings:
-    """What the log needs of the settings."""
+def log_settings(settings: Settings, *, sets_retention: bool = False) -> LogSettings:
+    """What the log needs of the settings. ``sets_retention``: retention that was set, rather than left at its default,
+    holds for all who open the embedded log."""
+    said = settings.retention.model_fields_set
     given = settings.kafka.model_dump(exclude={"sasl_password_file", "ssl_key_password_file", "partitions"})
     return LogSettings(
         kafka={name: value for name, value in given.items() if value is not None},
-        retention_days=settings.retention.days,
-        retention_bytes=settings.retention.bytes,
+        retention_days=settings.retention.days if "days" in said else None,
+        retention_bytes=settings.retention.bytes if "bytes" in said else None,
+        remember_retention=sets_retention,
     )
 
 
@@ -89,15 +92,18 @@ def bounds_of(changed: Mapping[str, float]) -> Bounds:
 
 
 @contextlib.asynccontextmanager
-async def opened_log(settings: Settings, *, must_exist: bool = False) -> AsyncGenerator[Log]:
-    """The log, closed in the end. ``must_exist``: an embedded log is not made by looking at it.
+async def opened_log(
+    settings: Settings, *, must_exist: bool = False, sets_retention: bool = False
+) -> AsyncGenerator[Log]:
+    """The log, closed in the end. ``must_exist``: an embedded log is not made by looking at it. ``sets_retention``: see
+    `log_settings`.
 
     Raises BadInput, LogError.
     """
     url = log_url(settings)
     if must_exist and isinstance(url, SqliteUrl) and not url.path.exists():
         raise BadInput("no log is there yet; start `earwitness run`, or a bot that reports", where=str(url.path))
-    log = await open_log(url, settings=log_settings(settings))
+    log = await open_log(url, settings=log_settings(settings, sets_retention=sets_retention))
     try:
         yield log
     finally:

@@ -20,7 +20,7 @@ from typing import Literal, TypeVar
 
 from earwitness.monitor.log import embedded_groups as groups
 from earwitness.monitor.log import embedded_records as stored
-from earwitness.monitor.log.embedded_file import LogFile
+from earwitness.monitor.log.embedded_file import Kept, LogFile
 from earwitness.monitor.log.embedded_reader import EmbeddedReader
 from earwitness.monitor.log.limits import check_sizes
 from earwitness.monitor.log.protocol import LogRefused, Outgoing, TopicInfo, TopicSpec
@@ -35,11 +35,13 @@ _FORGET_EVERY_RECORDS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedSettings:
-    """``keep_s`` and ``keep_bytes``: what is kept, whichever bound comes first. ``session_s``: how long a silent member
-    of a group keeps its partitions. ``synchronous``: see `embedded_file`."""
+    """``keep_s`` and ``keep_bytes``: what is kept, whichever bound comes first; None: what the file remembers, else 8
+    days and 4 GiB. ``remember_kept``: have the file remember those given, for all who open it without. ``session_s``:
+    how long a silent member of a group keeps its partitions. ``synchronous``: see `embedded_file`."""
 
-    keep_s: float = 8 * 24 * 3600.0
-    keep_bytes: int = 4 * 1024**3
+    keep_s: float | None = None
+    keep_bytes: int | None = None
+    remember_kept: bool = False
     busy_timeout_s: float = 5.0
     session_s: float = 10.0
     heartbeat_s: float = 1.0
@@ -67,6 +69,7 @@ class EmbeddedLog:
         self._prefix = prefix
         self._clock_ns = clock_ns
         self._topics: Sequence[TopicSpec] = ()
+        self._kept = Kept(self.settings.keep_s, self.settings.keep_bytes)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="earwitness-log")
         self._file: LogFile | None = None
         self._forgot_ns = 0
@@ -128,6 +131,8 @@ class EmbeddedLog:
             with file.errors():
                 if missing := [spec for spec in self._topics if spec.name not in file.topics()]:
                     file.create_topics(missing)
+                if self.settings.remember_kept:
+                    file.remember(self._kept)
         with file.errors():
             return task(file)
 
@@ -148,8 +153,9 @@ class EmbeddedLog:
             self._forgot_ns, self._appended = now_ns, 0
             # The records are safe; that the old ones stay a little longer is no failure of this append.
             with suppress(sqlite3.Error):
-                keep_ns = int(self.settings.keep_s * 1e9)
-                stored.forget(file, now_ns, keep_ns=keep_ns, keep_bytes=self.settings.keep_bytes, limit=limit)
+                # Asked each time: the monitor may be given another bound while a bot runs.
+                keep_s, keep_bytes = file.kept(self._kept)
+                stored.forget(file, now_ns, keep_ns=int(keep_s * 1e9), keep_bytes=keep_bytes, limit=limit)
 
     def _tell(self) -> None:
         self.news_count += 1
@@ -197,8 +203,8 @@ class EmbeddedLog:
         return await self.work(lambda file: groups.committed(file, group, file.topic(topic).name))
 
     async def topics(self) -> dict[str, TopicInfo]:
-        rows = await self.work(LogFile.topics)
-        kept_ms = int(self.settings.keep_s * 1000)
+        rows, (keep_s, _) = await self.work(lambda file: (file.topics(), file.kept(self._kept)))
+        kept_ms = int(keep_s * 1000)
         return {
             row.name: TopicInfo(
                 row.name,

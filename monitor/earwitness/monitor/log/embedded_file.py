@@ -22,6 +22,8 @@ from earwitness.monitor.log.protocol import LogError, LogRefused, LogUnavailable
 APPLICATION_ID = 0x45415257
 """``EARW``: tells our files from other programs'."""
 SCHEMA_VERSION = 1
+DEFAULT_KEEP_S = 8 * 24 * 3600.0
+DEFAULT_KEEP_BYTES = 4 * 1024**3
 _MAGIC = b"SQLite format 3\0"
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 
@@ -37,6 +39,18 @@ _SCHEMA = (
     "CREATE TABLE commits (grp TEXT NOT NULL, topic TEXT NOT NULL, number INTEGER NOT NULL, position INTEGER NOT NULL,"
     " PRIMARY KEY (grp, topic, number)) WITHOUT ROWID",
 )
+
+
+_META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
+"""What all who open the file should agree on. Files from before it get it when they are opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How much is kept, whichever bound comes first; None: nothing is said of it."""
+
+    keep_s: float | None = None
+    keep_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +124,7 @@ class LogFile:
                     self.db.execute(statement)
                 self.db.execute(f"PRAGMA application_id={APPLICATION_ID}")
                 self.db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            self.db.execute(_META)
 
     def _see_whose(self) -> int:
         """How many tables there are. Raises LogRefused unless they are ours."""
@@ -229,6 +244,21 @@ class LogFile:
                         self.db.execute(f"CREATE INDEX {table}_gone ON {table} (append_ns) WHERE value IS NULL")
             self.topics()
         return [spec.name for spec in missing]
+
+    def remember(self, kept: Kept) -> None:
+        """Write down what is to be kept, for those who open the file without a word on it."""
+        told = {"keep_s": kept.keep_s, "keep_bytes": kept.keep_bytes}
+        rows = [(name, value) for name, value in told.items() if value is not None]
+        if rows:
+            with self.writing():
+                self.db.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", rows)
+
+    def kept(self, own: Kept) -> tuple[float, int]:
+        """Seconds and bytes to keep: the opener's own word, else what the file remembers, else the defaults."""
+        told = dict(self.db.execute("SELECT name, value FROM meta WHERE name IN ('keep_s', 'keep_bytes')"))
+        keep_s = own.keep_s if own.keep_s is not None else float(told.get("keep_s", DEFAULT_KEEP_S))
+        keep_bytes = own.keep_bytes if own.keep_bytes is not None else int(told.get("keep_bytes", DEFAULT_KEEP_BYTES))
+        return keep_s, keep_bytes
 
     def interrupt(self) -> None:
         """Stop a statement that another thread is at; safe from any thread."""

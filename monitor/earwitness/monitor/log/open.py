@@ -16,11 +16,14 @@ EMBEDDED_PARTITIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """What may be set of a log: ``kafka`` as in the settings file, and how much the embedded log keeps."""
+    """What may be set of a log: ``kafka`` as in the settings file, and how much the embedded log keeps (None: what it
+    remembers, else 8 days and 4 GiB)."""
 
     kafka: Mapping[str, object] = field(default_factory=dict[str, object])
-    retention_days: float = 8.0
-    retention_bytes: int = 4 * 1024**3
+    retention_days: float | None = None
+    retention_bytes: int | None = None
+    remember_retention: bool = False
+    """Have the embedded log remember the retention given here, for bots and others who open it without."""
     busy_timeout_s: float = 5.0
     """How long the embedded log waits for another process that holds it: an exit may have to wait as long."""
 
@@ -34,8 +37,9 @@ async def open_log(url: str | LogUrl, *, settings: LogSettings | None = None) ->
     found = parse_log_url(url) if isinstance(url, str) else url
     if isinstance(found, SqliteUrl):
         kept = EmbeddedSettings(
-            keep_s=settings.retention_days * 24 * 3600,
+            keep_s=None if settings.retention_days is None else settings.retention_days * 24 * 3600,
             keep_bytes=settings.retention_bytes,
+            remember_kept=settings.remember_retention,
             busy_timeout_s=settings.busy_timeout_s,
         )
         topics = topic_specs(DEFAULT_PREFIX, EMBEDDED_PARTITIONS)

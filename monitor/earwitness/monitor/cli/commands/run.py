@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
 async def _run(settings: Settings, monitoring: MonitorSettings, rules: Sequence[Rule], stop: asyncio.Event) -> None:
     async with AsyncExitStack() as stack:
         # A stop need not wait for a log that does not answer.
-        log = await or_stopped(stack.enter_async_context(opened_log(settings)), stop)
+        log = await or_stopped(stack.enter_async_context(opened_log(settings, sets_retention=True)), stop)
         alerts = AlertRunner(
             log, rules, sinks_of(settings), every_s=settings.alerts.every_s,
             give_up_after_s=max((hook.give_up_after_s for hook in settings.alerts.webhooks), default=0.0),

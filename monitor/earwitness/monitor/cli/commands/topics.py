@@ -29,7 +29,7 @@ async def _create(settings: Settings, partitions: int | None) -> int:
     url = log_url(settings)
     # Opening the embedded log makes it, with its topics.
     is_new = isinstance(url, SqliteUrl) and not url.path.exists()
-    async with opened_log(settings) as log:
+    async with opened_log(settings, sets_retention=True) as log:
         embedded = not log.url.startswith("kafka")
         count = partitions or (EMBEDDED_PARTITIONS if embedded else settings.kafka.partitions)
         retention_ms = None if embedded else round(settings.retention.days * 86_400_000)
