@@ -217,6 +217,12 @@ def jars() -> Path:
     return java
 
 
+def cluster_id(of: uuid.UUID) -> str:
+    """22 characters, as Kafka wants them. None begins with a dash, which its tools would read as an option."""
+    text = base64.urlsafe_b64encode(of.bytes).decode().rstrip("=")
+    return "A" + text[1:] if text.startswith("-") else text
+
+
 def java_up() -> str:
     java = jars()
     for _ in range(3):  # another process may take a free port before the broker does
@@ -226,7 +232,7 @@ def java_up() -> str:
         PROPERTIES.write_text(string.Template((DEPLOY / "kafka" / "server.properties").read_text()).substitute(values))
         base = [str(java), "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={DEPLOY / 'kafka' / 'log4j2.properties'}"]
         base += ["-cp", f"{LIBS}/*"]
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster = cluster_id(uuid.uuid4())
         storage = ("kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", str(PROPERTIES))
         formatted = run(*base, *storage, timeout_s=60)
         if formatted.returncode != 0:

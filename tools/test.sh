@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
 if VENV=.venv-oldest tools/venv.sh oldest; then
-    export EARWITNESS_OLDEST_PYTHON="$PWD/.venv-oldest/bin/python"
+    export EARWITNESS_TEST_OLDEST_PYTHON="$PWD/.venv-oldest/bin/python"
 else
     echo "earwitness: the oldest Pipecat cannot be installed here; its test is skipped (see the lines above)" >&2
 fi

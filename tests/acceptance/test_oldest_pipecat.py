@@ -13,9 +13,9 @@ SMOKE = Path(__file__).resolve().parents[1] / "pipecat_calls" / "smoke_oldest.py
 
 @pytest.mark.pipecat
 def test_a_call_on_the_oldest_pipecat_is_reported_like_any_other() -> None:
-    python = os.environ.get("EARWITNESS_OLDEST_PYTHON")
+    python = os.environ.get("EARWITNESS_TEST_OLDEST_PYTHON")
     if not python:
-        pytest.skip("EARWITNESS_OLDEST_PYTHON names no interpreter with requirements/oldest.in installed")
+        pytest.skip("EARWITNESS_TEST_OLDEST_PYTHON names no interpreter with requirements/oldest.in installed")
 
     done = subprocess.run([python, str(SMOKE)], capture_output=True, text=True, timeout=240, check=False)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import runpy
 import socket
 import subprocess
 import sys
 import threading
+import uuid
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,12 @@ def test_the_broker_of_the_tests_answers_and_a_second_up_starts_no_other(kafka_b
 
     assert again.returncode == 0
     assert again.stdout.strip() == kafka_bootstrap
+
+
+def test_no_cluster_id_reads_as_an_option() -> None:
+    cluster_id = runpy.run_path(str(TOOL))["cluster_id"]
+    dashed = uuid.UUID(bytes=b"\xf8" + bytes(15))
+    other = uuid.UUID(bytes=b"\x04" + bytes(15))
+
+    assert cluster_id(dashed) == "A" + 21 * "A"
+    assert cluster_id(other) == "B" + 21 * "A"
