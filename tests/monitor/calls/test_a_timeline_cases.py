@@ -555,10 +555,11 @@ def test_a39_what_died_in_the_shutdown_is_said(call: Call, delivered: bool) -> N
 
 
 def test_a40_a_deaf_monitor_claims_nothing(call: Call) -> None:
-    told = call().put(60.0, "health", no_frames_seen=True, observer_errors=1).end(300.0).told()
+    told = call().connected(0.0).put(60.0, "health", no_frames_seen=True, observer_errors=1).end(300.0).told()
     assert (told.call.caller_observable, told.call.reason, told.call.outcome) == (False, "unobservable", "unknown")
     assert told.turns == []
     assert told.dead_air == []
+    assert told.call.talk_ns == {}
     assert (told.facts["no_frames_seen"], told.facts["observer_errors"]) == (1, 1)
 
 

@@ -135,7 +135,8 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
     segments = caller_segments(facts, bounds, horizon_ns=as_of_ns, over=over)
     heard = agent_voices(facts, bounds, horizon_ns=as_of_ns, over=over)
     declared = facts.started.caller_edges if facts.started is not None else ()
-    caller_edges = any(e in ("audio", "vad", "server") for e in declared)
+    deaf = bool(facts.counts.get("no_frames_seen")) and not facts.had  # what was declared was never there (A40)
+    caller_edges = not deaf and any(e in ("audio", "vad", "server") for e in declared)
     caller_edges = caller_edges or any(kind.startswith("caller:") for kind in facts.had)
     loose = assign(facts.said, segments, bounds, horizon_ns=as_of_ns)
     assign_others(facts.said_by_others, segments, bounds, horizon_ns=as_of_ns)
@@ -154,7 +155,7 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
     return Scene(
         facts, bounds, as_of_ns, over, segments, utterances, heard.voices, heard.phantoms, loose,
         lexicon(started.language if started is not None else None), recogniser, caller_edges,
-        bool(agent_declared) or any(kind.startswith("agent:") for kind in facts.had), mute_spans(facts, as_of_ns),
+        (bool(agent_declared) and not deaf) or any(kind.startswith("agent:") for kind in facts.had), mute_spans(facts, as_of_ns),
         sounds,
     )  # fmt: skip
 
