@@ -149,7 +149,7 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
         ]
         loose = []
     agent_declared = facts.started.agent_edges if facts.started is not None else ()
-    agent_edges = bool(agent_declared) and not deaf or any(kind.startswith("agent:") for kind in facts.had)
+    agent_edges = (bool(agent_declared) and not deaf) or any(kind.startswith("agent:") for kind in facts.had)
     started = facts.started
     recogniser = "said" in facts.had or bool(started is not None and started.recogniser)
     sounds = sorted(((s.on_ns, s, v) for v in heard.voices for s in v.sounds), key=lambda t: t[0])
