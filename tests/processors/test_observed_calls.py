@@ -226,7 +226,7 @@ def test_a34_a_muted_window_is_told_with_its_policy(run_call: RunCall) -> None:
 
 def test_interims_are_thinned_and_the_final_closes_the_utterance(run_call: RunCall) -> None:
     script = Script(
-        lines=(Say("one two three four five six seven eight nine ten eleven twelve", at_s=3.0),),
+        lines=(Say("please tell me again where the blue order with lamps is going", at_s=3.0),),
         replies=(HELLO, Reply("Right.", ends=True)),
     )
     call = run_call(script)
@@ -239,6 +239,18 @@ def test_interims_are_thinned_and_the_final_closes_the_utterance(run_call: RunCa
     assert {event.utterance_id for event in (*interims, final)} == {"u1"}
     gaps = [b.at_ns - a.at_ns for a, b in itertools.pairwise(interims)]
     assert all(gap >= 1_000_000_000 for gap in gaps)
+
+
+def test_no_interim_tells_the_beginning_of_a_number(run_call: RunCall) -> None:
+    spoken = "my card is four one one one one one one one one one one one one one one one thank you so much"
+    script = Script(lines=(Say(spoken, at_s=3.0),), replies=(HELLO, Reply("Right.", ends=True)))
+    call = run_call(script)
+
+    *interims, final = call.of(Transcript)
+    assert final.text == spoken  # nothing redacts in this call
+    assert interims[0].text.startswith("my")
+    ends = {event.text.split()[-1] for event in interims}
+    assert not ends & {"four", "one"}
 
 
 def test_a19_the_last_interim_is_told_where_no_final_comes(run_call: RunCall) -> None:

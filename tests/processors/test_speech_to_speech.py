@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -132,3 +133,19 @@ def test_interims_that_are_pieces_lose_none_although_they_are_thinned(
     call = run_call(Script(replies=(Reply("Hello."),), mode="realtime", events=(At(3.0, pieces),), ends_s=8))
 
     assert "".join(event.text for event in call.of(Transcript, form="delta")) == "where is my order"
+
+
+def test_a_number_in_pieces_is_told_in_one_piece(run_call: RunCall, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcripts, "DELTA_SERVICES", frozenset({"RealtimeModel"}))
+
+    async def pieces(call: Any) -> None:
+        for piece in ("call ", "me ", "at ", "five ", "five ", "five ", "zero ", "one ", "four ", "two ", "please"):
+            await asyncio.sleep(0.4)
+            await call.llm.push_frame(InterimTranscriptionFrame(piece, "", ""), FrameDirection.UPSTREAM)
+
+    call = run_call(Script(replies=(Reply("Hello."),), mode="realtime", events=(At(3.0, pieces),), ends_s=12))
+
+    told = [event.text for event in call.of(Transcript, form="delta")]
+    assert "".join(told) == "call me at five five five zero one four two please"
+    (number,) = [text for text in told if "five" in text]
+    assert "five five five zero one four two" in number

@@ -154,3 +154,32 @@ def test_a_caller_who_never_speaks_is_out_of_scope(call: Call) -> None:
 def test_an_error_that_ended_the_call_is_a_failure(call: Call) -> None:
     told = call().user(1.0, 2.0, "hi").bot(3.0, 4.0).end(9.0, "error").told()
     assert (told.call.outcome, told.call.contained) == ("failed", False)
+
+
+@pytest.mark.parametrize(("said", "outcome"), [("declined", "declined"), ("failed", "failed"), (None, "contained")])
+def test_an_end_of_which_nobody_says_whose_it_was_takes_no_outcome_away(
+    call: Call, said: str | None, outcome: str
+) -> None:
+    story = call().user(1.0, 2.0, "hello").bot(2.8, 5.0, cut=False)
+    if said is not None:
+        story.put(5.5, "app", source="app", name="outcome", value=said)
+    told = story.end(6.0, "unknown").told()
+
+    assert (told.call.end_cause, told.call.outcome) == ("unknown", outcome)
+
+
+def test_a38_a_call_that_never_ended_is_unknown_whatever_else(call: Call) -> None:
+    story = call().user(1.0, 2.0, "hello").bot(2.8, 5.0)
+    told = story.put(5.5, "app", source="app", name="outcome", value="declined").told()
+
+    assert (told.call.outcome, told.call.outcome_reason) == ("unknown", "never ended")
+
+
+@pytest.mark.parametrize("speaking", [False, True])
+def test_an_end_of_unknown_cause_on_a_caller_who_awaits_or_speaks_is_not_contained(call: Call, speaking: bool) -> None:
+    story = call().user(1.0, 2.0, "hello").bot(2.8, 5.0)
+    story = story.vad_start(5.7).interim("I also", 5.8) if speaking else story.user(5.5, 6.5, "and my other order?")
+    told = story.end(9.0 if not speaking else 7.0, "unknown").told()
+
+    assert (told.call.outcome, told.call.contained) == ("unknown", None)
+    assert "nobody says who ended it" in told.call.outcome_reason

@@ -112,7 +112,8 @@ def _ended(page: Page, fates: Sequence[Standing], stretches: Sequence[Stretch], 
     )
     awaits = bool(fates) and fates[-1].unanswered
     promised = page.carry.promised_transfer or any(promises_transfer(scene, v) for v in scene.voices)
-    left_open = Unfinished(awaits, speaking, caller_spoke(page), promised, last_critical(page, stretches))
+    lost = bool(fates) and fates[-1].turn_class == "lost"
+    left_open = Unfinished(awaits, speaking, lost, caller_spoke(page), promised, last_critical(page, stretches))
     assert page.cause is not None
     came_to = ending(scene, page.cause, left_open, observable=observable)
     return {

@@ -36,6 +36,8 @@ class Unfinished:
     """A turn that counts awaited an answer."""
     speaking: bool
     """The caller was speaking in a turn."""
+    lost: bool
+    """The last turn had no answer yet when line or process went."""
     caller_spoke: bool
     promised_transfer: bool
     """Audible words of the agent promised a hand-over."""
@@ -84,7 +86,7 @@ def _first(
     moved = _handed_over(scene, cause, said, promised=open_things.promised_transfer)
     if moved is not None:
         return moved
-    if cause in ("transport", "unknown"):
+    if cause == "transport" or facts.ended is None:
         return "unknown", "line lost" if cause == "transport" else "never ended"
     if not observable:
         return "unknown", "the caller's side was not observable"
@@ -96,6 +98,11 @@ def _first(
         )
     if cause == "caller" and open_things.awaits:
         return "abandoned", "the caller left while a turn awaited an answer"
+    if cause == "unknown" and said is None and (open_things.awaits or open_things.speaking or open_things.lost):
+        # Abandoned or cut off, depending on whose end it was: saying either, or contained, would be a guess.
+        return "unknown", "nobody says who ended it, and the caller " + (
+            "was speaking" if open_things.speaking else "awaited an answer"
+        )
     critical = open_things.critical_end_ns
     if cause == "caller" and critical is not None and scene.horizon_ns - critical <= scene.bounds.abandoned_after_ns:
         return "abandoned", "the caller left after critical dead air"

@@ -7,6 +7,7 @@ from typing import Any
 
 from earwitness.monitor.contract.events import Transcript
 from earwitness.processors.facts.shared import SECOND, Moments
+from earwitness.processors.fragments import open_from
 from earwitness.processors.frames import Handler
 
 INTERIM_EVERY_NS = SECOND
@@ -66,11 +67,16 @@ class Transcripts:
         if utterance.told_ns is None or at_ns - utterance.told_ns >= INTERIM_EVERY_NS:
             self._tell(at_ns, who, utterance)
 
-    def _tell(self, at_ns: int, who: str | None, utterance: _Utterance) -> None:
-        text = utterance.text
-        utterance.told_ns, utterance.untold = at_ns, False
+    def _tell(self, at_ns: int, who: str | None, utterance: _Utterance, *, whole: bool = False) -> None:
+        """Tell an interim, unless ``whole`` only up to where a number or address may be beginning: redaction would not
+        know the piece for what it is."""
+        cut = len(utterance.text) if whole else open_from(utterance.text)
+        text, held = utterance.text[:cut], utterance.text[cut:]
+        if not text.strip():
+            return
+        utterance.told_ns, utterance.untold = at_ns, bool(held.strip())
         if utterance.deltas:
-            utterance.text = ""
+            utterance.text = held
         self._now.emit(
             Transcript, at_ns, party="caller", text=text, final=False, interim_count=utterance.count,
             form="delta" if utterance.deltas else "cumulative", participant=who, language=utterance.language,
@@ -81,7 +87,7 @@ class Transcripts:
         """An utterance seems over and no final has come: its last interim must not be lost."""
         for who, utterance in self._open.items():
             if utterance.untold:
-                self._tell(at_ns, who, utterance)
+                self._tell(at_ns, who, utterance, whole=True)
 
     def _final(self, data: Any) -> None:
         frame, at_ns = data.frame, data.timestamp
@@ -94,7 +100,7 @@ class Transcripts:
             self._utterances += 1
             utterance = _Utterance(self._utterances)
         elif utterance.untold and not text.strip():
-            self._tell(at_ns, who, utterance)
+            self._tell(at_ns, who, utterance, whole=True)
         words = len(text.split())
         self._now.words_in_turn = self._now.words_in_turn or words > 0
         self._now.emit(
