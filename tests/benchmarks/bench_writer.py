@@ -25,8 +25,8 @@ from earwitness.monitor.log.protocol import Outgoing
 from earwitness.processors.bot_settings import BotSettings
 from earwitness.processors.recorder import Recorder
 from earwitness.processors.redaction import Redaction
-from earwitness.processors.sink import Outbound, Sink, SinkStats
-from earwitness.processors.writer import Writer
+from earwitness.processors.sink import Outbound, Sink
+from earwitness.processors.writer import SilentSink, Writer
 
 EVENTS, CALLS, BURST, ROUNDS, TARGET_US = 30_000, 200, 300, 3, 8.0
 TEXT = "so I would like to move my appointment from Tuesday to the earliest one on Friday"
@@ -40,20 +40,6 @@ class Nowhere(MemoryLog):
 
     async def append(self, topic: str, records: Sequence[Outgoing]) -> None:
         del topic, records
-
-
-class Gone:
-    """A sink that takes everything and keeps nothing."""
-
-    def put(self, item: Outbound) -> None:
-        del item
-
-    def stats(self) -> SinkStats:
-        return SinkStats(0, 0)
-
-    async def flush(self, call_id: str, timeout_s: float) -> bool:
-        del call_id, timeout_s
-        return True
 
 
 class Dates:
@@ -153,7 +139,7 @@ def main() -> None:
             "put, as the bot's loop sees it": lambda: put_only(items, settings("put")),
             "put to batch, log in memory": lambda: cpu_us(writer_to_memory),
             "put to batch, SQLite": lambda: cpu_us(writer_to_sqlite),
-            "fact to event, no writer": lambda: cpu_us(lambda: facts(Gone())),
+            "fact to event, no writer": lambda: cpu_us(lambda: facts(SilentSink())),
             "fact to batch, log in memory": lambda: cpu_us(fact_to_batch),
         }
         found: dict[str, list[float]] = {name: [] for name in rows}

@@ -91,7 +91,7 @@ def test_an_error_carries_its_traceback_in_json() -> None:
     assert "ValueError: no" in json.loads(out.getvalue())["exception"]
 
 
-def test_a_log_on_a_full_disk_harms_nobody() -> None:
+def test_a_log_on_a_full_disk_harms_nobody_and_what_comes_elsewhere_is_heard() -> None:
     full = Path("/dev/full").open("w")  # noqa: SIM115 - closing it fails too
     configure(stream=full)
 
@@ -99,6 +99,7 @@ def test_a_log_on_a_full_disk_harms_nobody() -> None:
 
     with suppress(OSError):
         full.close()
+    assert _heard_after() == "heard"
 
 
 def test_a_stream_that_was_closed_harms_nobody() -> None:
@@ -107,3 +108,13 @@ def test_a_stream_that_was_closed_harms_nobody() -> None:
     stream.close()
 
     structlog.get_logger("t").warning("nobody hears this")
+
+    assert _heard_after() == "heard"
+
+
+def _heard_after() -> str:
+    """What one more message says, given to a stream that takes it."""
+    out = io.StringIO()
+    configure(stream=out)
+    structlog.get_logger("t").warning("heard")
+    return str(json.loads(out.getvalue())["event"])

@@ -294,7 +294,9 @@ def test_json_over_the_bound_becomes_a_json_string() -> None:
 
 
 def test_half_a_surrogate_pair_does_no_harm() -> None:
-    REDACTION.text("so \ud83d 5550142").encode()
+    redacted = REDACTION.text("so \ud83d 5550142")
+    assert redacted.encode().startswith(b"so ")
+    assert "5550142" not in redacted
 
 
 def test_long_runs_of_one_sort_take_linear_time() -> None:

@@ -12,26 +12,13 @@ import numpy as np
 import pytest
 from data.scenes import CLIP_HZ, chunks, scene
 from pipecat_calls.virtual_clock import run_virtually
+from reported import Reported
 
 from earwitness.monitor.contract import events
 from earwitness.processors.tap_worker import MOST_ERRORS, PENDING_BYTES, Tap, audio_executor
 from earwitness.processors.voice_activity import AgentEar, CallerEar, Chunk, Ear, Fact, Mark
 
 MS = 1_000_000
-
-
-class Reported:
-    """A reporter that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.events: list[tuple[type[events.Event], int, dict[str, Any]]] = []
-
-    def emit(self, event_type: type[events.Event], /, *, at_ns: int, **fields: Any) -> None:
-        event_type(call_id="c", source="taps", seq=len(self.events), at_ns=at_ns, wall_ns=0, **fields)
-        self.events.append((event_type, at_ns, fields))
-
-    def of(self, kind: type[events.Event]) -> list[dict[str, Any]]:
-        return [fields for event_type, _, fields in self.events if event_type is kind]
 
 
 class BrokenEar:

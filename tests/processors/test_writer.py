@@ -283,8 +283,9 @@ async def main():
     await told.get()
     put(1000, 1001)
     await writer.flush("call", 2.0)
-    while any(thread.name == "earwitness-sigterm" for thread in threading.enumerate()):
-        await asyncio.sleep(0.01)
+    for thread in threading.enumerate():
+        if thread.name == "earwitness-sigterm":
+            await asyncio.to_thread(thread.join)
     say(told.qsize())
 asyncio.run(main())
 """,

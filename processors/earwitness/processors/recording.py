@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 import wave
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +20,7 @@ import structlog
 from earwitness.monitor.audio.framing import one_channel
 from earwitness.monitor.audio.resampling import Resampler
 from earwitness.monitor.audio.sample_clock import SampleClock
+from earwitness.processors.one_thread import OneThread
 from earwitness.processors.voice_activity import Chunk
 
 RATE_HZ = 16_000
@@ -226,14 +226,5 @@ class _WavFile:
         return writer
 
 
-_shared: tuple[int, ThreadPoolExecutor] | None = None
-_shared_lock = threading.Lock()
-
-
-def disk_executor() -> Executor:
-    """The one thread of this process that writes recordings, apart from the one that listens: disks stall."""
-    global _shared  # noqa: PLW0603 - one thread a process is the point
-    with _shared_lock:
-        if _shared is None or _shared[0] != os.getpid():
-            _shared = (os.getpid(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="earwitness-recording"))
-        return _shared[1]
+disk_executor = OneThread("earwitness-recording")
+"""The one thread of this process that writes recordings, apart from the one that listens: disks stall."""

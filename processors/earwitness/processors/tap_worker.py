@@ -7,18 +7,17 @@ fault in here is counted and costs the tap, never the call.
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import structlog
 
 from earwitness.monitor.contract import events
+from earwitness.processors.one_thread import OneThread
 from earwitness.processors.voice_activity import Chunk, Ear, Fact, Mark, unobservable
 
 BATCH_S = 0.1
@@ -207,14 +206,5 @@ class Tap:
             self._reporter.emit(fact.event, at_ns=at_ns, **fields)
 
 
-_shared: tuple[int, ThreadPoolExecutor] | None = None
-_shared_lock = threading.Lock()
-
-
-def audio_executor() -> Executor:
-    """The one thread of this process that listens; made on first use, anew in a forked child."""
-    global _shared  # noqa: PLW0603 - one thread a process is the point
-    with _shared_lock:
-        if _shared is None or _shared[0] != os.getpid():
-            _shared = (os.getpid(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="earwitness-audio"))
-        return _shared[1]
+audio_executor = OneThread("earwitness-audio")
+"""The one thread of this process that listens."""

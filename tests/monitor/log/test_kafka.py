@@ -174,7 +174,7 @@ async def test_a_client_that_ends_by_cancelling_its_own_task_does_not_cancel_us(
             self._client, self._fetcher = Part(), Part()
 
         async def stop(self) -> None:
-            inner = asyncio.create_task(asyncio.sleep(60))
+            inner = asyncio.create_task(asyncio.Event().wait())
             await asyncio.sleep(0)
             inner.cancel()
             await inner

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import subprocess
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -95,6 +96,17 @@ def _keys(java: Path, folder: Path) -> Path:
     return cafile
 
 
+def _keep_what_it_says(out: Any, log: Path, spoke: threading.Event) -> None:
+    """Write down a broker's output to its end; ``spoke`` is set when it says that it runs, or says no more."""
+    with out, log.open("wb") as kept:
+        for line in out:
+            kept.write(line)
+            kept.flush()
+            if b"Kafka Server started" in line:
+                spoke.set()
+    spoke.set()
+
+
 @pytest.fixture(scope="module")
 def secured(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     tool, folder = _tool(), tmp_path_factory.mktemp("secured")
@@ -117,19 +129,20 @@ def secured(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> I
         check=True, capture_output=True, timeout=60,
     )  # fmt: skip
     log = folder / "broker.log"
-    with log.open("wb") as out:
-        broker = subprocess.Popen([*base, f"-Dlog4j2.configurationFile={tool.DEPLOY / 'kafka' / 'log4j2.properties'}",
-                                   "kafka.Kafka", str(config)], stdout=out, stderr=out, cwd=folder)  # fmt: skip
+    broker = subprocess.Popen([*base, f"-Dlog4j2.configurationFile={tool.DEPLOY / 'kafka' / 'log4j2.properties'}",
+                               "kafka.Kafka", str(config)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder)  # fmt: skip
+    spoke = threading.Event()
+    listener = threading.Thread(target=_keep_what_it_says, args=(broker.stdout, log, spoke), daemon=True)
+    listener.start()
     try:
-        deadline = time.monotonic() + 60
-        while "Kafka Server started" not in log.read_text(errors="replace"):
-            assert broker.poll() is None, log.read_text(errors="replace")[-2_000:]
-            assert time.monotonic() < deadline, "the broker did not start"
-            time.sleep(0.1)
+        assert spoke.wait(60), "the broker did not start"
+        assert "Kafka Server started" in log.read_text(errors="replace"), log.read_text(errors="replace")[-2_000:]
         yield Secured(f"127.0.0.1:{broker_port}", cafile)
     finally:
         broker.terminate()
         broker.wait(20)
+        listener.join(20)
 
 
 @pytest.fixture
