@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from courier_bot import Bot
 
 from earwitness.monitor.contract.events import EVENT_ADAPTER, Health
 from earwitness.monitor.log.memory import MemoryLog
@@ -150,3 +151,13 @@ def event() -> Event:
 @pytest.fixture
 def spool_folder(tmp_path: Path) -> Path:
     return tmp_path / "home" / "spool"
+
+
+@pytest.fixture
+def start(moody: Any, arrived: Any, spool_folder: Path) -> Callable[..., Bot]:
+    """``start(mood, ...)``: a bot whose log has this mood."""
+
+    def starting(mood: Any = None, *, folder: Path = spool_folder, **options: Any) -> Bot:
+        return Bot(moody(mood), folder, arrived=arrived, **options)
+
+    return starting

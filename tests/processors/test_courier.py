@@ -3,104 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
+from courier_bot import Bot, NoRoom, Pace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from earwitness.monitor.log.protocol import LogRefused, LogUnavailable
-from earwitness.processors.buffer import Buffer
-from earwitness.processors.courier import Courier
-from earwitness.processors.losses import Losses
 from earwitness.processors.sink import Outbound
-from earwitness.processors.spool import Disk, SpoolFolder
 
 Event = Callable[..., Outbound]
+
 Start = Callable[..., "Bot"]
+
 Run = Callable[[Coroutine[Any, Any, Any]], None]
+
 AWAY = LogUnavailable("nobody answers at broker:9092")
 
 
-@dataclass
-class Pace:
-    linger_s: float = 0.2
-    batch_bytes: int = 256 * 1024
-    append_timeout_s: float = 10.0
+def _failing_once(really: Any) -> Any:
+    tries = iter([OSError("no such host")])
+
+    async def open_() -> Any:
+        if (error := next(tries, None)) is not None:
+            raise error
+        return await really()
+
+    return open_
 
 
-class Bot:
-    """A buffer, a courier under way, and the log that it writes to. Made inside a running loop."""
-
-    def __init__(
-        self,
-        log: Any,
-        folder: Path,
-        *,
-        buffer_bytes: int = 10**6,
-        spool_bytes: int = 10**7,
-        disk: Disk = os,
-        pace: Pace | None = None,
-        arrived: Any = None,
-    ) -> None:
-        self.log = log
-        self._arrived = arrived
-        self.folder = folder
-        losses = Losses()
-        self.losses = losses
-        self.pace = pace or Pace()
-        self.buffer = Buffer(buffer_bytes, losses, wake_bytes=self.pace.batch_bytes)
-        spool = SpoolFolder(folder, "memory:", spool_bytes, disk=disk)
-        self.courier = Courier(self.buffer, losses, spool, log.open, self.pace)
-        self._running = asyncio.get_running_loop().create_task(self.courier.run())
-
-    def put(self, *items: Outbound) -> None:
-        for item in items:
-            if self.buffer.put(item):
-                self.courier.news()
-
-    async def stop(self, timeout_s: float = 2.0) -> float:
-        """Seconds that it took."""
-        began_s = asyncio.get_running_loop().time()
-        self.courier.stop(timeout_s)
-        await self._running
-        return asyncio.get_running_loop().time() - began_s
-
-    async def at_log(self, call_id: str = "call") -> Any:
-        return self._arrived(await self.log.values(), call_id)
-
-    @property
-    def files(self) -> list[Path]:
-        return list(self.folder.iterdir()) if self.folder.exists() else []
-
-
-class NoRoom:
-    """A disk that is full until told otherwise."""
-
-    full = True
-
-    def pwrite(self, fd: int, data: bytes, offset: int, /) -> int:
-        if self.full:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return os.pwrite(fd, data, offset)
-
-    def ftruncate(self, fd: int, length: int, /) -> None:
-        os.ftruncate(fd, length)
-
-
-@pytest.fixture
-def start(moody: Any, arrived: Any, spool_folder: Path) -> Callable[..., Bot]:
-    """``start(mood, ...)``: a bot whose log has this mood."""
-
-    def starting(mood: Any = None, *, folder: Path = spool_folder, **options: Any) -> Bot:
-        return Bot(moody(mood), folder, arrived=arrived, **options)
-
-    return starting
+MOODS = st.sampled_from([None, None, 0.05, 1.0, AWAY, LogRefused("no"), "hang", "deaf"])
 
 
 def test_events_reach_the_log_in_one_batch_within_a_linger(run: Run, start: Start, event: Event) -> None:
@@ -205,17 +139,6 @@ def test_d05_after_a_minute_without_a_log_everything_arrives_in_order(
     run(story())
 
 
-def _failing_once(really: Any) -> Any:
-    tries = iter([OSError("no such host")])
-
-    async def open_() -> Any:
-        if (error := next(tries, None)) is not None:
-            raise error
-        return await really()
-
-    return open_
-
-
 def test_d05_what_finds_no_room_is_dropped_and_reported_exactly(
     run: Run, start: Start, event: Event, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -238,47 +161,6 @@ def test_d05_what_finds_no_room_is_dropped_and_reported_exactly(
 
     run(story())
     assert sum("does not take events" in record.getMessage() for record in caplog.records) == 1
-
-
-def test_d05_with_the_log_hanging_a_stop_keeps_its_limit_and_leaves_everything_on_disk(
-    run: Run, start: Start, event: Event, spool_folder: Path
-) -> None:
-    async def story() -> None:
-        bot = start("hang")
-        for seq in range(100):
-            bot.put(event(seq))
-            await asyncio.sleep(0.02)
-        assert await bot.stop(2.0) <= 2.0
-        adopted = SpoolFolder(spool_folder, "memory:", 10**7).adopt()
-        assert adopted is not None
-        assert [item.seq for item in adopted.read(10**6).items] == list(range(100))
-        adopted.close()
-
-    run(story())
-
-
-def test_with_the_log_away_a_stop_takes_no_time(run: Run, start: Start, event: Event) -> None:
-    async def story() -> None:
-        bot = start(AWAY)
-        bot.put(event(0))
-        await asyncio.sleep(20)
-        bot.put(event(1))
-        assert await bot.stop(2.0) < 0.1
-        assert len(bot.files) == 1
-
-    run(story())
-
-
-def test_a_stop_sends_what_is_left(run: Run, start: Start, event: Event) -> None:
-    async def story() -> None:
-        bot = start(0.1)
-        bot.put(*(event(seq) for seq in range(1_200)))
-        await bot.stop(2.0)
-        at_log = await bot.at_log()
-        assert (at_log.seqs, at_log.repeats) == (list(range(1_200)), 0)
-        assert bot.files == []
-
-    run(story())
 
 
 def test_a_refusal_is_spoken_of_once_with_what_the_log_says(
@@ -382,82 +264,6 @@ def test_a_full_spool_is_drained_when_the_log_is_back_and_used_again(run: Run, s
         await bot.stop()
 
     run(story())
-
-
-@pytest.mark.parametrize(("mood", "limit_s"), [(None, 0.01), (0.1, 0.11), ("hang", 0.25), (AWAY, 0.01)])
-def test_a_flush_waits_until_the_events_are_on_the_log_or_on_disk(
-    run: Run, start: Start, event: Event, mood: Any, limit_s: float
-) -> None:
-    async def story() -> None:
-        bot = start(mood)
-        await asyncio.sleep(1)
-        bot.put(event(0), event(1))
-        began_s = asyncio.get_running_loop().time()
-        await bot.courier.flush()
-        assert asyncio.get_running_loop().time() - began_s <= limit_s
-        assert len(bot.buffer) == 0
-        assert bot.courier.in_memory() == []
-        await bot.courier.flush()
-        await bot.stop()
-
-    run(story())
-
-
-def test_a_flush_that_can_store_nothing_does_not_pretend(run: Run, start: Start, event: Event) -> None:
-    async def story() -> None:
-        bot = start(AWAY, spool_bytes=0)
-        bot.put(event(0))
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(5):
-                await bot.courier.flush()
-        bot.log.mood = None
-        await bot.courier.flush()
-        assert len(await bot.log.values()) == 1
-        await bot.stop()
-
-    run(story())
-
-
-def test_the_spool_of_a_process_that_is_gone_is_sent_and_removed(
-    run: Run, start: Start, event: Event, spool_folder: Path
-) -> None:
-    async def story() -> None:
-        gone = SpoolFolder(spool_folder, "memory:", 10**7).create()
-        assert gone is not None
-        gone.append([event(seq, call_id="gone") for seq in range(1_500)])
-        gone.append([event(1_500, call_id="gone", size=2_000_000), event(1_501, call_id="gone")])
-        gone.close()
-        bot = start()
-        bot.put(event(0))
-        await asyncio.sleep(5)
-        at_log = await bot.at_log("gone")
-        assert (at_log.seqs, at_log.repeats) == ([*range(1_500), 1_501], 0)
-        assert at_log.dropped == {1_500: "too_large"}
-        # Its own writer may have reported on this call already: another one's numbers need another name.
-        assert at_log.reports[0].source.startswith("writer-")
-        assert (await bot.at_log()).seqs == [0]
-        assert bot.files == []
-        await bot.stop()
-
-    run(story())
-
-
-def test_a_process_that_goes_later_is_adopted_too(run: Run, start: Start, event: Event, spool_folder: Path) -> None:
-    async def story() -> None:
-        bot = start()
-        await asyncio.sleep(10)
-        gone = SpoolFolder(spool_folder, "memory:", 10**7).create()
-        assert gone is not None
-        gone.append([event(7, call_id="gone")])
-        gone.close()
-        await asyncio.sleep(61)
-        assert (await bot.at_log("gone")).seqs == [7]
-        await bot.stop()
-
-    run(story())
-
-
-MOODS = st.sampled_from([None, None, 0.05, 1.0, AWAY, LogRefused("no"), "hang", "deaf"])
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

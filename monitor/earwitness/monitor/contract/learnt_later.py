@@ -1,0 +1,40 @@
+"""What the service side learns of a call afterwards; it goes onto the call's own partition as events too."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from earwitness.monitor.contract.event import Event
+
+
+class Verdict(Event):
+    """A judge's word on one criterion of the call."""
+
+    kind: Literal["verdict"] = "verdict"
+    criterion: str
+    verdict: Literal["pass", "fail", "abstain", "judge_error", "judge_refused"]
+    rubric: str | None = None
+    model: str | None = None
+    evidence: tuple[str, ...] = ()
+    reason: str | None = None
+    inclusion_probability: float | None = None
+    triggered: bool = False
+    attempts: int = 1
+
+
+class HumanLabel(Event):
+    """A person's word on one thing of the call: whether an overlap was wanted, a turn's text, a criterion."""
+
+    kind: Literal["human_label"] = "human_label"
+    subject: str
+    """An overlap, turn or criterion id."""
+    label: str
+    author: str | None = None
+
+
+class LateFact(Event):
+    """Something learnt after the call: a re-contact, a survey, a goal that was met after all."""
+
+    kind: Literal["late_fact"] = "late_fact"
+    name: str
+    value: str | float | bool | None = None
