@@ -45,5 +45,7 @@ class HeardCall:
     """Measured on the caller's channel; None where intervals came from elsewhere."""
     echo: tuple[Span, ...] = ()
     """Speech-like sound in the caller's channel that is the agent's own: in ``caller`` too, and it wanted nothing."""
+    unobserved: tuple[Literal["caller", "agent"], ...] = ()
+    """Sides whose channel was digital silence throughout: they have no spans, and nobody knows whether they spoke."""
     details: dict[str, str] = field(default_factory=dict[str, str])
     """What to say of the source: sample rate, voice activity, channels."""
