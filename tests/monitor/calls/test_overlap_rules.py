@@ -11,6 +11,7 @@ from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds
 from earwitness.monitor.calls.lexicon import lexicon, tokens
 from earwitness.monitor.calls.timeline import CallTimeline
 
+TENTH = 100_000_000
 Call = Callable[..., Any]
 
 
@@ -137,23 +138,62 @@ def test_on_a_recording_an_onset_in_a_short_pause_is_no_answer(call: Call) -> No
     assert (told.interruptions, told.latencies) == ([(3.2, "overlap")], [1.0])
 
 
-@pytest.mark.parametrize(("expected", "cell"), [(None, None), ("wanted", "TP"), ("not", "FP")])
-def test_on_a_recording_a_quick_stop_needs_an_expectation(call: Call, expected: str | None, cell: str | None) -> None:
+@pytest.mark.parametrize(("expected", "cell"), [(None, None), (True, "TP"), (False, "FP")])
+def test_on_a_recording_a_quick_stop_needs_an_expectation(call: Call, expected: bool | None, cell: str | None) -> None:
     story = spoken(spoken(recording(call), "agent", 1.0, 5.0), "caller", 4.8, 6.0)
     if expected is not None:
-        story.put(0.0, "human_label", source="expectation", subject="overlap@4.9", label=expected)
+        story.put(0.0, "expectation", wanted=expected, overlap_ns=49 * TENTH)
     overlap = story.end(12.0, "unknown").told().overlaps[0]
     assert (overlap.terminal, overlap.gave_way, overlap.cell) == ("terminal_or_yield", True, cell)
     assert overlap.yielded_caused is None
 
 
-def test_a_label_for_everything_gives_way_to_one_for_the_place(call: Call) -> None:
+def test_what_is_expected_of_every_overlap_gives_way_to_what_is_expected_of_one(call: Call) -> None:
     story = spoken(spoken(recording(call), "agent", 1.0, 9.0), "caller", 4.0, 4.5)
     spoken(story, "caller", 7.0, 7.5)
-    story.put(0.0, "human_label", source="expectation", subject="overlap@*", label="not")
-    story.put(0.0, "human_label", source="expectation", subject="overlap@7.2", label="wanted")
+    story.put(0.0, "expectation", wanted=False, overlap_ns=41 * TENTH).put(
+        0.0, "expectation", wanted=True, overlap_ns=72 * TENTH
+    )
+    spoken(story, "caller", 8.2, 8.5)
     overlaps = story.end(12.0, "unknown").told().overlaps
-    assert [(o.wanted, o.decided_by) for o in overlaps] == [("no", "expectation"), ("yes", "expectation")]
+    assert [o.wanted for o in overlaps] == ["no", "yes", "no"]
+    assert {o.decided_by for o in overlaps} == {"expectation"}
+
+
+def test_an_expectation_reaches_half_a_second_and_the_nearest_speaks(call: Call) -> None:
+    story = spoken(spoken(recording(call), "agent", 1.0, 9.0), "caller", 4.0, 4.5)
+    spoken(spoken(story, "caller", 6.0, 6.4), "caller", 7.5, 8.0)
+    story.put(0.0, "expectation", wanted=True, overlap_ns=45 * TENTH).put(
+        0.0, "expectation", wanted=True, overlap_ns=69 * TENTH
+    )
+    story.put(0.0, "expectation", wanted=True, overlap_ns=79 * TENTH)
+    overlaps = story.end(12.0, "unknown").told().overlaps
+    assert [o.wanted for o in overlaps] == ["yes", "unknown", "yes"]
+
+
+def test_a_person_is_heard_before_an_expectation_and_the_judge_after(call: Call) -> None:
+    story = spoken(spoken(recording(call), "agent", 1.0, 9.0), "caller", 4.0, 4.5)
+    spoken(story, "caller", 6.0, 6.5).put(0.0, "expectation", wanted=False)
+    story.put(0.0, "human_label", source="label", subject="o1", label="wanted")
+    story.put(0.0, "verdict", source="judge", criterion="wanted", verdict="pass", evidence=("o2",))
+    overlaps = story.end(12.0, "unknown").told().overlaps
+    assert [(o.wanted, o.decided_by) for o in overlaps] == [("yes", "human"), ("no", "expectation")]
+
+
+def test_what_is_expected_opens_the_turn_that_it_speaks_of(call: Call) -> None:
+    story = spoken(spoken(recording(call), "agent", 1.0, 9.0), "caller", 4.0, 4.5)
+    assert story.end(12.0, "unknown").told().turns == []
+    assert [t.u_on_ns for t in story.put(0.0, "expectation", wanted=True).told().turns] == [40 * TENTH]
+    held = spoken(spoken(recording(call), "agent", 1.0, 4.2), "caller", 4.0, 4.5).put(0.0, "expectation", wanted=False)
+    assert held.end(12.0, "unknown").told().turns == []
+
+
+def test_the_agents_own_sound_in_the_callers_channel_is_echo(call: Call) -> None:
+    story = spoken(recording(call), "agent", 1.0, 9.0)
+    story.edge(True, 4.0, evidence="audio").edge(False, 5.5, evidence="audio", echo=True)
+    told = story.end(12.0, "unknown").told()
+    assert [(o.wanted, o.want_class, o.decided_by) for o in told.overlaps] == [("no", "echo", "echo")]
+    assert (told.turns, told.call.talk_ns["both"]) == ([], 0)
 
 
 # Words

@@ -73,6 +73,7 @@ class Carry:
             stages=[],
             classifier=list(f.classifier),
             labels=dict(f.labels),
+            expected=list(f.expected),
             judged=dict(f.judged),
             counts=dict(f.counts),
             dropped={source: list(ranges) for source, ranges in f.dropped.items()},

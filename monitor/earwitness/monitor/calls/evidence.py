@@ -52,6 +52,7 @@ def _connected(f: Facts, entry: Entry) -> None:
 def _edge(f: Facts, entry: Entry, *, start: bool) -> None:
     at, _, _, e = entry
     edge = Edge(at, max(e.edge_ns + at - e.at_ns, 0), start, not start and e.inferred, e.snr_db)
+    edge.echo = not start and e.echo
     if e.party == "agent":
         f.had.add(f"agent:{e.evidence}")
         f.agent_edges.setdefault(e.evidence, []).append(edge)
@@ -292,6 +293,10 @@ def _human_label(f: Facts, entry: Entry) -> None:
     f.labels[entry[3].subject] = entry[3].label
 
 
+def _expectation(f: Facts, entry: Entry) -> None:
+    f.expected.append((entry[3].overlap_ns, entry[3].wanted))
+
+
 _READERS: dict[str, Callable[[Facts, Entry], None]] = {
     "call_started": _call_started,
     "connected": _connected,
@@ -319,4 +324,5 @@ _READERS: dict[str, Callable[[Facts, Entry], None]] = {
     "call_ended": _call_ended,
     "verdict": _verdict,
     "human_label": _human_label,
+    "expectation": _expectation,
 }

@@ -18,6 +18,7 @@ class Edge:
     start: bool
     inferred: bool = False
     snr_db: float | None = None
+    echo: bool = False
 
 
 @dataclass(slots=True)
@@ -155,6 +156,8 @@ class Facts:
     stages: list[tuple[int, str, int, Any]] = field(default_factory=list[tuple[int, str, int, Any]])
     classifier: list[Verdict] = field(default_factory=list[Verdict])
     labels: dict[str, str] = field(default_factory=dict[str, str])
+    expected: list[tuple[int | None, bool]] = field(default_factory=list[tuple[int | None, bool]])
+    """By the moment of an overlap, or for all: whether the caller wanted the floor, as who gave a recording says."""
     judged: dict[str, str] = field(default_factory=dict[str, str])
     """A judge's word by ``criterion:subject``."""
     counts: dict[str, int] = field(default_factory=dict[str, int])

@@ -69,13 +69,14 @@ def verdict(basis: Basis, overlap_id: str, facts: Facts, bounds: Bounds) -> Cont
     """Whether the caller wanted the floor, by label, judge or rule, and the cell that follows from it."""
     stop = basis.stop
     wanted, want_class, decided_by = basis.wanted, basis.want_class, basis.decided_by
-    label = labelled(facts, overlap_id, stop.u_on_ns)
-    if label is not None:
+    label = labelled(facts, overlap_id)
+    if label is not None and (label[1] == "human" or decided_by != "expectation"):
         wanted, decided_by = label
         want_class = basis.class_if_unwanted if wanted == "no" else None
+    told = decided_by in ("human", "judge", "expectation")
     observed, caused = stop.in_time(wanted, bounds)
     gave_way = observed if stop.cut is None else caused
-    outside = stop.terminal == "natural_end" or (stop.terminal == "terminal_or_yield" and label is None)
+    outside = stop.terminal == "natural_end" or (stop.terminal == "terminal_or_yield" and not told)
     counted = wanted in ("yes", "no") and not stop.uncertain and not outside
     cell = cell_of(wanted, gave_way) if counted else None
     lasting = wanted == "yes" and stop.lasting and stop.stopped_ns is not None

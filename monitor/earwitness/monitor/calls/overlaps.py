@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from earwitness.monitor.calls.agent import Sound, Voice
 from earwitness.monitor.calls.bounds import Bounds, S
@@ -12,6 +13,8 @@ from earwitness.monitor.calls.intervals import clip, intersect, total
 from earwitness.monitor.calls.scene import Scene, Utterance
 from earwitness.monitor.contract.records import Cell, DecidedBy, Terminal, WantClass, Wanted
 
+EXPECTATION_REACH_NS: Final = S // 2
+"""How far from its overlap's onset an expectation may lie."""
 SAYS_YES = frozenset({"wanted", "yes", "true", "want"})
 SAYS_NO = frozenset({"not", "no", "false", "unwanted", "not_wanted"})
 
@@ -97,7 +100,9 @@ class Basis:
 
 
 def is_echo(scene: Scene, utterance: Utterance) -> bool:
-    """Whether the words are the agent's own of the last seconds (B07)."""
+    """Whether the sound is the agent's own, or its words are the agent's own of the last seconds (B07)."""
+    if utterance.segments and all(s.echo for s in utterance.segments):
+        return True
     words = utterance.words
     if len(words) < scene.bounds.echo_least_words or utterance.words_only:
         return False
@@ -112,10 +117,16 @@ def is_echo(scene: Scene, utterance: Utterance) -> bool:
 def judge(scene: Scene, draft: OverlapDraft) -> None:
     """Say whether the caller wanted the floor: the first rule of the definitions' list, from 3 on, that says something.
 
-    Labels and the judge (rules 1 and 2) come after the fact: they change the row, and open or close no turn.
+    Labels and the judge (rules 1 and 2) come after the fact: they change the row, and open or close no turn. What was
+    expected of a recording is known from its beginning.
     """
     utterance = draft.utterances[0]
     draft.words = tuple(w for u in draft.utterances for w in u.words)
+    expected = expectation(scene.facts, draft.u_on_ns)
+    if expected is not None:
+        draft.wanted, draft.decided_by = expected, "expectation"
+        draft.want_class = class_if_unwanted(scene, draft) if expected == "no" else None
+        return
     if draft.set_aside is not None:
         draft.wanted, draft.decided_by = None, draft.set_aside
         return
@@ -200,39 +211,27 @@ def missed_because(scene: Scene, draft: OverlapDraft) -> str | None:
     return "min_words" if thrown_away and least is not None else None
 
 
-def labelled(facts: Facts, overlap_id: str, u_on_ns: int) -> tuple[Wanted, DecidedBy] | None:
-    """What a person, an expectation or the judge says of an overlap, in this order."""
+def labelled(facts: Facts, overlap_id: str) -> tuple[Wanted, DecidedBy] | None:
+    """What a person or the judge says of an overlap, in this order."""
     human = _yes_no(facts.labels.get(overlap_id))
     if human is not None:
         return human, "human"
-    expected = _expected(facts, u_on_ns)
-    if expected is not None:
-        return expected, "expectation"
     verdict = facts.judged.get(f"wanted:{overlap_id}")
     if verdict in ("pass", "fail"):
         return "yes" if verdict == "pass" else "no", "judge"
     return None
 
 
-def _expected(facts: Facts, u_on_ns: int) -> Wanted | None:
-    """What a file that came with a recording says: ``overlap@7.0`` for the overlap there, ``overlap@*`` for all."""
-    everywhere: Wanted | None = None
-    for subject, label in facts.labels.items():
-        if not subject.startswith("overlap@"):
-            continue
-        place = subject.removeprefix("overlap@")
-        if place == "*":
-            everywhere = _yes_no(label)
-        elif _is_near(place, u_on_ns):
-            return _yes_no(label)
-    return everywhere
-
-
-def _is_near(place: str, u_on_ns: int) -> bool:
-    try:
-        return abs(float(place) * S - u_on_ns) <= S // 2
-    except ValueError:
-        return False
+def expectation(facts: Facts, u_on_ns: int) -> Wanted | None:
+    """What whoever gave a recording says of the overlap there: the expectation nearest to it within the bound, else
+    what is expected of every overlap (rule 8)."""
+    near = [(abs(at - u_on_ns), at, wanted) for at, wanted in facts.expected if at is not None]
+    nearest = min(near, default=None)
+    if nearest is not None and nearest[0] <= EXPECTATION_REACH_NS:
+        return "yes" if nearest[2] else "no"
+    if any(not wanted for _, wanted in facts.expected):
+        return "no"
+    return "yes" if any(at is None for at, _ in facts.expected) else None
 
 
 def _yes_no(label: str | None) -> Wanted | None:

@@ -105,8 +105,8 @@ class Scene:
         return union((on, s.end_ns(self.horizon_ns)) for on, s, _ in self._sounds)
 
     def caller_spans(self, *, other: bool = False) -> list[Span]:
-        """When the caller (or others on the caller's side) made a sound."""
-        return union((s.start_ns, s.end_ns(self.horizon_ns)) for s in self.segments if s.other is other)
+        """When the caller (or others on the caller's side) made a sound; the agent's own, come back, is none."""
+        return union((s.start_ns, s.end_ns(self.horizon_ns)) for s in self.segments if s.other is other and not s.echo)
 
     def said_by(self, run: Run, from_ns: int, to_ns: int) -> tuple[str, ...]:
         """The response's words that were audible around a stretch of time; all it has where nobody timed them."""
@@ -172,6 +172,7 @@ def _utterances(segments: Sequence[Segment], bounds: Bounds) -> list[Utterance]:
             and segment.on_ns - last.off_ns < bounds.overlap_merge_ns
             and last.other == segment.other
             and last.muted == segment.muted
+            and last.segments[-1].echo == segment.echo
         ):
             last.segments.append(segment)
             last.off_ns = None if segment.off_ns is None else max(last.off_ns, segment.off_ns)

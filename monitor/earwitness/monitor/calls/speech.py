@@ -34,6 +34,8 @@ class Segment:
     inferred: bool = False
     muted: bool = False
     other: bool = False
+    echo: bool = False
+    """The sound correlates with the agent's own (B07)."""
     finals: list[Said] = field(default_factory=list[Said])
     interim: str = ""
     others: list[Said] = field(default_factory=list[Said])
@@ -119,6 +121,7 @@ def pair(
         broken = None if begun is None else _broken_ns(facts, gaps, begun, edge.at_ns)
         if begun is not None and broken is None:
             close(edge.edge_ns, inferred=edge.inferred)
+            segments[-1].echo = edge.echo
             continue
         if broken is not None:
             close(broken, inferred=True)

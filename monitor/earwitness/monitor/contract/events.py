@@ -28,7 +28,7 @@ from earwitness.monitor.contract.call_facts import (
     Transport,
 )
 from earwitness.monitor.contract.event import SCHEMA_VERSION, Direction, Event, Evidence, Mode, Ns, Party, Why
-from earwitness.monitor.contract.learnt_later import HumanLabel, LateFact, Verdict
+from earwitness.monitor.contract.learnt_later import Expectation, HumanLabel, LateFact, Verdict
 from earwitness.monitor.contract.talk import (
     AgentText,
     AudioGap,
@@ -59,6 +59,7 @@ __all__ = [
     "Dtmf",
     "Event",
     "Evidence",
+    "Expectation",
     "Fault",
     "Health",
     "HumanLabel",
@@ -111,7 +112,8 @@ AnyEvent = Annotated[
     | CallEnded
     | Verdict
     | HumanLabel
-    | LateFact,
+    | LateFact
+    | Expectation,
     Field(discriminator="kind"),
 ]
 
@@ -120,6 +122,6 @@ EVENT_ADAPTER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
 EVENT_TYPES: tuple[type[Event], ...] = (
     CallStarted, Connected, SpeechStarted, SpeechEnded, AudioGap, Playout, TurnStarted, TurnEnded, Interruption,
     Classifier, Transcript, AgentText, Response, Stage, Tool, Mute, Dtmf, Participant, Transfer, Transport, App,
-    Fault, Health, CallEnded, Verdict, HumanLabel, LateFact,
+    Fault, Health, CallEnded, Verdict, HumanLabel, LateFact, Expectation,
 )  # fmt: skip
 """Every kind, in the order of the contract."""

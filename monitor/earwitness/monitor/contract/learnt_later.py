@@ -1,10 +1,13 @@
-"""What the service side learns of a call afterwards; it goes onto the call's own partition as events too."""
+"""What others than the call's own process know of it: judges, people, the file that came with a recording.
+
+It goes onto the call's own partition as events too.
+"""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from earwitness.monitor.contract.event import Event
+from earwitness.monitor.contract.event import Event, Ns
 
 
 class Verdict(Event):
@@ -30,6 +33,18 @@ class HumanLabel(Event):
     """An overlap, turn or criterion id."""
     label: str
     author: str | None = None
+
+
+class Expectation(Event):
+    """What whoever gave a recording knows of it: whether the caller wanted the floor.
+
+    ``wanted`` true speaks of the overlap that begins at ``overlap_ns`` (within 0.5 s), false of every overlap that no
+    other expectation names (definitions, "Interruptions", rule 8).
+    """
+
+    kind: Literal["expectation"] = "expectation"
+    wanted: bool
+    overlap_ns: Ns | None = None
 
 
 class LateFact(Event):

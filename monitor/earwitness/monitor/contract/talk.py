@@ -32,6 +32,8 @@ class SpeechEnded(Event):
     inferred: bool = False
     """True where no end was heard and the last audio that arrived stands for it."""
     snr_db: float | None = None
+    echo: bool = False
+    """True where the sound is the other party's own, come back on this party's line: nobody spoke."""
 
 
 class AudioGap(Event):
