@@ -109,9 +109,29 @@ def _quiet(page: Page, turn: TurnDraft, cut_at_ns: int) -> bool:
             or any(f.at_ns >= cut_at_ns for f in (*segment.finals, *segment.others))
         ):
             return False
+    if _words_cross(page, start, cut_at_ns):
+        return False
     echo_until = last_sound + scene.bounds.echo_ns
     early = [u for u in scene.utterances if start <= u.at_ns < echo_until and not u.other and not u.muted]
     return not scene.recogniser or all(u.words and not u.echo for u in early)
+
+
+def _words_cross(page: Page, start_ns: int, cut_at_ns: int) -> bool:
+    """Whether words that were noticed on one side of the cut belong, or may belong, to speech on the other."""
+    scene, reach = page.scene, page.scene.bounds.words_reach_ns
+    after = (s for s in scene.segments if s.start_ns >= start_ns)
+    if any(f.at_ns < cut_at_ns for s in after for f in (*s.finals, *s.others)):
+        return True
+    earlier: set[str | None] = set()
+    for one in scene.facts.said:
+        known = [n for n in (one.start_ns, one.end_ns) if n is not None]
+        if one.at_ns < cut_at_ns:
+            earlier.add(one.utterance)
+            if not one.final and known and max(known) > start_ns - reach:
+                return True
+        elif not one.final and (one.utterance in earlier or (known and min(known) < start_ns)):
+            return True
+    return False
 
 
 def _past_is_done(page: Page, facts: Facts, start_ns: int, cut_at_ns: int) -> bool:

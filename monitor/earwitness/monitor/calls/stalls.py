@@ -9,22 +9,28 @@ from earwitness.monitor.calls.turns import Talk
 
 
 def stalled(scene: Scene, talk: Talk, voice: Voice) -> bool:
-    """Whether a response fell silent in its middle, and nobody made it (A28)."""
+    """Whether a response fell silent in its middle, nobody made it, and for long nobody else took the floor (A28)."""
     bounds = scene.bounds
     for n, sound in enumerate(voice.sounds):
         off = sound.off_ns
         if off is None:
             continue
         following = voice.sounds[n + 1].on_ns if n + 1 < len(voice.sounds) else None
-        until = following if following is not None else scene.horizon_ns
-        if until - off < bounds.dead_air_ns:
+        if _next_sound_ns(scene, off) - off < bounds.dead_air_ns:
             continue
-        if following is None and (scene.over or voice.truncated or not broke_off(scene, voice)):
+        if following is None and (voice.truncated or not broke_off(scene, voice)):
             continue
         cut = any(sound.on_ns <= at <= off + bounds.match_ns for at in scene.facts.interruptions)
         if not cut and not any(o.sound is sound for o in talk.overlaps):
             return True
     return False
+
+
+def _next_sound_ns(scene: Scene, moment_ns: int) -> int:
+    """When either side is next heard, or the horizon."""
+    agent = (on for on, _, _ in scene.sounds() if on >= moment_ns)
+    caller = (u.at_ns for u in scene.utterances if u.at_ns >= moment_ns and not (u.other or u.muted))
+    return min(next(agent, scene.horizon_ns), next(caller, scene.horizon_ns))
 
 
 def agent_text(scene: Scene, voice: Voice) -> str | None:
