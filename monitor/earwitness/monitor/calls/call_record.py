@@ -79,6 +79,7 @@ def write_call(page: Page, fates: Sequence[Standing], stretches: Sequence[Stretc
     observable = (scene.caller_edges or "said" in facts.had) and not facts.counts.get("no_frames_seen")
     content: Content = {
         "started_wall_ns": page.wall_ns,
+        "measuring_point": "recording" if facts.recording else "pipeline",
         "connected_ns": facts.connected_ns,
         "caller_observable": observable,
         "reason": None if observable else "unobservable",
@@ -115,17 +116,21 @@ def _ended(page: Page, fates: Sequence[Standing], stretches: Sequence[Stretch], 
     lost = bool(fates) and fates[-1].turn_class == "lost"
     left_open = Unfinished(awaits, speaking, lost, caller_spoke(page), promised, last_critical(page, stretches))
     assert page.cause is not None
-    came_to = ending(scene, page.cause, left_open, observable=observable)
-    return {
+    lasted: Content = {
         "ended_ns": scene.horizon_ns,
+        "duration_ns": scene.horizon_ns,
+        "talk_ns": talk_so_far(page, scene.horizon_ns),
+        "other_speech_ns": other_speech_so_far(page, scene.horizon_ns),
+    }
+    if scene.facts.recording and page.cause == "unknown":
+        return lasted | {"outcome_reason": "a recording does not tell how the call ended"}
+    came_to = ending(scene, page.cause, left_open, observable=observable)
+    return lasted | {
         "end_cause": came_to.cause,
         "outcome": came_to.outcome,
         "in_scope": came_to.in_scope,
         "contained": came_to.contained,
         "outcome_reason": came_to.why,
-        "duration_ns": scene.horizon_ns,
-        "talk_ns": talk_so_far(page, scene.horizon_ns),
-        "other_speech_ns": other_speech_so_far(page, scene.horizon_ns),
     }
 
 

@@ -144,8 +144,6 @@ def _classifier(f: Facts, entry: Entry) -> None:
 
 def _transcript(f: Facts, entry: Entry) -> None:
     at, source, seq, e = entry
-    if e.party == "agent":
-        return
     shift = at - e.at_ns
     start = None if e.utterance_start_ns is None else e.utterance_start_ns + shift
     end = None if e.utterance_end_ns is None else e.utterance_end_ns + shift
@@ -156,6 +154,9 @@ def _transcript(f: Facts, entry: Entry) -> None:
     said = Said(
         at, e.text, e.final, e.form == "delta", e.eager, start, end, key or f"{source}:{seq}", e.in_context is False
     )
+    if e.party == "agent":
+        f.agent_said.append(said)
+        return
     if e.party == "other" or is_other(f, e.participant):
         f.said_by_others.append(said)
         return

@@ -97,7 +97,7 @@ class TurnEnd:
 
 @dataclass(slots=True)
 class Said:
-    """A transcript of the caller's side."""
+    """A transcript."""
 
     at_ns: int
     text: str
@@ -109,6 +109,12 @@ class Said:
     utterance: str | None
     thrown_away: bool
     """The pipeline kept the words out of its context."""
+
+    def lies_in(self, from_ns: int, to_ns: int) -> bool:
+        """Whether its utterance, where its time is known, shares time with a stretch."""
+        start = self.at_ns if self.start_ns is None else self.start_ns
+        end = self.at_ns if self.end_ns is None else self.end_ns
+        return start < to_ns and end > from_ns
 
 
 @dataclass(slots=True)
@@ -142,6 +148,8 @@ class Facts:
     interruptions: list[int] = field(default_factory=list[int])
     said: list[Said] = field(default_factory=list[Said])
     said_by_others: list[Said] = field(default_factory=list[Said])
+    agent_said: list[Said] = field(default_factory=list[Said])
+    """What a recogniser heard of the agent's side, where nobody tells what it said."""
     tools: dict[str, ToolLife] = field(default_factory=dict[str, ToolLife])
     mutes: list[tuple[int, bool]] = field(default_factory=list[tuple[int, bool]])
     transfers: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])

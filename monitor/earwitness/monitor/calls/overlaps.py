@@ -10,6 +10,7 @@ from earwitness.monitor.calls.agent import Sound, Voice
 from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.intervals import clip, intersect, total
+from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.scene import Scene, Utterance
 from earwitness.monitor.contract.records import Cell, DecidedBy, Terminal, WantClass, Wanted
 
@@ -111,6 +112,7 @@ def is_echo(scene: Scene, utterance: Utterance) -> bool:
     for voice in scene.voices:
         if voice.run is not None and any(s.on_ns <= end and s.end_ns(scene.horizon_ns) >= start for s in voice.sounds):
             own += scene.sounding(voice.run, start, end)
+    own += [w for s in scene.facts.agent_said if s.lies_in(start, end) for w in tokens(s.text)]
     return any(tuple(own[i : i + len(words)]) == words for i in range(len(own) - len(words) + 1))
 
 
@@ -158,7 +160,7 @@ def judge(scene: Scene, draft: OverlapDraft) -> None:
 def stop_of(scene: Scene, draft: OverlapDraft) -> Stop:
     """Whether, when and how the response that was audible at ``u_on`` fell silent and stayed so."""
     voice, stop = draft.voice, _stopped_ns(scene, draft)
-    watched = None if scene.over else scene.horizon_ns
+    watched = None if scene.over and scene.pipeline else scene.horizon_ns
     if stop is None or draft.uncertain:
         cut = False if scene.pipeline else None
         return Stop(draft.u_on_ns, None, cut, False, None, False, None, None, draft.uncertain, watched)

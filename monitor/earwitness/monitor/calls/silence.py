@@ -60,6 +60,8 @@ def dead_air(scene: Scene, talk: Talk, past: Carry) -> list[Stretch]:
         return []
     audible = union([*scene.caller_spans(), *scene.caller_spans(other=True), *scene.agent_spans()])
     began = scene.facts.connected_ns if past.first else past.cut_ns
+    if began is None and scene.facts.recording:
+        began = 0
     if began is None:
         if not audible:
             return []

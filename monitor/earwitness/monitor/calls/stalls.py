@@ -37,7 +37,8 @@ def agent_text(scene: Scene, voice: Voice) -> str | None:
     """What a response made audible, as text: what was spoken, or all that it meant to say where it was not cut."""
     run = voice.run
     if run is None:
-        return None
+        end = voice.sounds[-1].end_ns(scene.horizon_ns)
+        return " ".join(s.text for s in scene.facts.agent_said if s.lies_in(voice.on_ns, end)) or None
     if run.spoken:
         return " ".join(text.strip() for _, text in run.spoken)
     meant = " ".join(text.strip() for _, text in run.intended)

@@ -122,12 +122,17 @@ class _Walk:
             self.last_interruption = found
             turn.interrupted = True
             turn.premature = turn.premature or cause == "premature_endpoint"
-            talks_on = sound.end_ns(self.scene.horizon_ns) > self._speech_end(turn.utterances[-1])
-            if cause == "overlap" and not self.scene.pipeline and talks_on:
-                self._answer(turn, voice, sound, sample=False)
-            return
-        if mine is turn:
+        if cause in (None, "overlap") and self._talks_over_the_end(turn, sound):
+            self._answer(turn, voice, sound, sample=False)
+        elif cause is None and mine is turn:
             self._answer(turn, voice, sound, sample=True)
+
+    def _talks_over_the_end(self, turn: TurnDraft, sound: Sound) -> bool:
+        """On a recording: an onset inside the turn that talks on beyond its end."""
+        if self.scene.pipeline:
+            return False
+        end = self._speech_end(turn.utterances[-1])
+        return sound.on_ns < end - self.bounds.turn_end_ns and sound.end_ns(self.scene.horizon_ns) > end
 
     def hear_caller(self, utterance: Utterance) -> None:
         """An onset on the caller's side: it opens a turn, goes on with one, or is neither."""

@@ -37,6 +37,7 @@ DecidedBy = Literal[
 ]  # fmt: skip
 Cell = Literal["TP", "FN", "FP", "TN"]
 Terminal = Literal["natural_end", "terminal_or_yield"]
+MeasuringPoint = Literal["pipeline", "recording"]
 EndCause = Literal["caller", "agent", "transport", "error", "idle", "unknown"]
 Outcome = Literal[
     "voicemail", "wrong_number", "silent", "escalated", "escalation_failed", "escalation_abandoned",
@@ -192,6 +193,7 @@ class Call(Record):
 
     kind: Literal["call"] = "call"
     started_wall_ns: int
+    measuring_point: MeasuringPoint = "pipeline"
     ended_ns: int | None = None
     end_cause: EndCause | None = None
     outcome: Outcome | None = None
