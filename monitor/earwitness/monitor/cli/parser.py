@@ -39,10 +39,13 @@ def make_parser() -> argparse.ArgumentParser:
     calls.add_argument("--since", metavar="LENGTH", default="1h", help="how far back the list goes (default: 1h)")
     calls.add_argument("--limit", type=int, default=50, metavar="N", help="calls in the list, newest first")
     calls.add_argument("--agent", help="list only this agent's")
+    calls.add_argument("--svg", metavar="FILE", help="draw the call into FILE; a name that ends in .png makes a PNG")
 
     analyze = _command(commands, "analyze", "analyze", "the numbers of event files (JSON lines), offline")
     analyze.add_argument("files", metavar="FILE", nargs="+", help="event log as JSON lines; - reads standard input")
     analyze.add_argument("--json", action="store_true", help="machine-readable, as in the interface reference")
+    analyze.add_argument("--svg", metavar="FILE", help="draw one call into FILE; a name that ends in .png makes a PNG")
+    analyze.add_argument("--call", metavar="ID", help="the call to draw, where there are several")
     analyze.add_argument("--settings", type=Path, metavar="FILE", help=_SETTINGS_HELP)
     analyze.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting")
 

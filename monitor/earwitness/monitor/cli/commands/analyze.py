@@ -10,6 +10,7 @@ from earwitness.monitor import wording
 from earwitness.monitor.calls.report import report
 from earwitness.monitor.calls.timeline import fold
 from earwitness.monitor.cli.composing import bounds_of, settings_of
+from earwitness.monitor.cli.drawing import draw_one, one_of, picture_path
 from earwitness.monitor.cli.entry import DONE, FAULT_FOUND
 from earwitness.monitor.cli.event_files import EventFile, named_lines, read_events
 from earwitness.monitor.cli.views.analyze_view import analyze_view
@@ -20,13 +21,19 @@ from earwitness.monitor.contract.records import AnyRecord
 def execute(arguments: argparse.Namespace) -> int:
     arguments.log = None
     bounds = bounds_of(settings_of(arguments).bounds)
+    path = picture_path(arguments.svg) if arguments.svg else None
     files = [read_events(name) for name in dict.fromkeys(arguments.files)]
     records: list[AnyRecord] = []
-    for events in _calls(files).values():
+    calls = _calls(files)
+    if path is not None:
+        one_of(calls, arguments.call)  # before the work, since it may be wrong
+    for events in calls.values():
         records += fold(events, bounds=bounds)
     broken = [line for file in files for line in file.broken]
     for said in named_lines(broken):
         sys.stderr.write(f"earwitness: {wording.printable(said, 300)}\n")
+    if path is not None:
+        draw_one(path, calls, arguments.call, records, bounds)
     found = report(records, bounds=bounds.id)
     if arguments.json:
         print(json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False))

@@ -6,11 +6,15 @@ import argparse
 import asyncio
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 from earwitness.consumers.timeline import LogFold
 from earwitness.monitor import wording
+from earwitness.monitor.calls.sides import sides_of
 from earwitness.monitor.calls.timeline import CallTimeline
 from earwitness.monitor.cli.composing import length_s, monitor_settings, opened_log, or_stopped, run_async, settings_of
+from earwitness.monitor.cli.drawing import draw, picture_path
 from earwitness.monitor.cli.entry import FAULT_FOUND
 from earwitness.monitor.cli.live import plain_width
 from earwitness.monitor.cli.views.call_view import call_view
@@ -31,9 +35,13 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.limit < 1:
         raise BadInput("choose 1 or more", where="--limit")
 
+    path = picture_path(arguments.svg) if arguments.svg else None
+    if path is not None and not arguments.call_id:
+        raise BadInput("a picture shows one call: say which, as in `earwitness calls ID --svg FILE`", where="--svg")
+
     async def work(stop: asyncio.Event) -> int:
         if arguments.call_id:
-            return await or_stopped(_one(settings, arguments.call_id.removesuffix("…")), stop)
+            return await or_stopped(_one(settings, arguments.call_id.removesuffix("…"), path), stop)
         return await or_stopped(_list(settings, since_s, arguments.limit, arguments.agent), stop)
 
     return run_async(work)
@@ -65,7 +73,7 @@ async def _list(settings: Settings, since_s: float, limit: int, agent: str | Non
     return 0
 
 
-async def _one(settings: Settings, asked: str) -> int:
+async def _one(settings: Settings, asked: str, path: Path | None) -> int:
     bounds = monitor_settings(settings).bounds
     async with opened_log(settings, must_exist=True) as log:
         by_call = await _entries(log, asked)
@@ -79,6 +87,7 @@ async def _one(settings: Settings, asked: str) -> int:
         raise BadInput(f"{len(found)} calls begin so: {some}; write more of it", where=wording.printable(asked))
     ((call_id, entries),) = found.items()
     timeline, broken = CallTimeline(call_id, bounds=bounds), 0
+    events: list[Any] = []
     offset_ns: int | None = None
     for entry in entries:
         try:
@@ -89,9 +98,13 @@ async def _one(settings: Settings, asked: str) -> int:
             sys.stderr.write(f"earwitness: {where}: {error.reason}: {wording.printable(error.detail)}\n")
             continue
         timeline.add(event)
+        events.append(event)
         own_ns = entry.append_ns - event.at_ns
         offset_ns = own_ns if offset_ns is None else min(offset_ns, own_ns)
-    timeline.advance(time.time_ns() - (offset_ns or 0))
+    now_ns = time.time_ns() - (offset_ns or 0)
+    timeline.advance(now_ns)
+    if path is not None:
+        draw(path, timeline.records(), sides_of(events, until_ns=None if timeline.ended else now_ns, bounds=bounds))
     print("\n".join(call_view(timeline.records(), width=plain_width())))
     return FAULT_FOUND if broken else 0
 

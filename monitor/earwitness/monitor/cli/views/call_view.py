@@ -38,6 +38,8 @@ from earwitness.monitor.contract.records import (
 )
 
 LANE_INDENT = 9
+DATED_FROM_NS = 946_684_800 * S
+"""Wall times before the year 2000 are none: a recording does not say when it was made."""
 NOTE_COLUMN = 38
 """Where notes begin, beside words that are shorter."""
 
@@ -56,21 +58,28 @@ def call_view(records: Iterable[AnyRecord], *, width: int = 100, zone: tzinfo | 
     """The lines of one call. ``records`` are the latest revisions; those taken back are left out by themselves."""
     found = [record for record in records if not record.retracted]
     call = next((r for r in found if isinstance(r, Call)), None)
-    scale = Scale(max(_length_ns(found, call), 1), max(20, width - LANE_INDENT - 1))
-    lines = [*_head(found, call, zone), ""]
-    if _length_ns(found, call) > 0:
+    scale = Scale(max(length_ns(found, call), 1), max(20, width - LANE_INDENT - 1))
+    lines = [*head_lines(found, call, zone), ""]
+    if length_ns(found, call) > 0:
         lines += [*_lanes(found, scale), ""]
     for line in sorted(_lines(found), key=lambda one: (one.at_ns, one.rank)):
         lines += _shown(line, width)
     return lines
 
 
-def _head(found: Sequence[AnyRecord], call: Call | None, zone: tzinfo | None) -> list[str]:
+def head_lines(
+    found: Sequence[AnyRecord], call: Call | None, zone: tzinfo | None = None, *, dated: bool = False
+) -> list[str]:
+    """Whose call it was, how it ended, and its numbers in a few lines. ``dated``: when in full and in UTC, for readers
+    elsewhere; left out where it is not known."""
     if call is None:
         return [f"{wording.printable(found[0].call_id)}  no call record yet" if found else "no records"]
     labels = {"agent": call.agent, **({"version": call.version} if call.version else {}), **call.labels}
     bits = [wording.printable(call.call_id), wording.group_name(sorted(labels.items()))]
-    bits.append(wording.clock(call.started_wall_ns, zone, seconds=True))
+    if not dated:
+        bits.append(wording.clock(call.started_wall_ns, zone, seconds=True))
+    elif call.started_wall_ns >= DATED_FROM_NS:
+        bits.append(wording.utc_text(call.started_wall_ns))
     if call.ended_ns is None:
         bits.append("in progress")
     else:
@@ -224,7 +233,7 @@ def _shown(line: _Line, width: int) -> list[str]:
     return [start + words[0], *(indent + more for more in (*words[1:], *notes))]
 
 
-def _length_ns(found: Sequence[AnyRecord], call: Call | None) -> int:
+def length_ns(found: Sequence[AnyRecord], call: Call | None) -> int:
     """How long the call is, or as far as anything in it reaches."""
     moments = [0]
     for r in found:
