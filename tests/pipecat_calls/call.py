@@ -71,7 +71,13 @@ def _mutes(names: Sequence[str]) -> list[Any]:
 
 
 def _build(
-    script: Script, observers: list[Any], extra: dict[str, list[Any]], vad: Any = None, pcm: Any = None
+    script: Script,
+    observers: list[Any],
+    extra: dict[str, list[Any]],
+    *,
+    vad: Any = None,
+    pcm: Any = None,
+    model: Callable[[Script], Any] | None = None,
 ) -> RunningCall:
     clock: list[Any] = []
     line = Line(script, lambda: clock[0].get_time() / 1e9 if clock else 0.0, pcm)
@@ -97,7 +103,7 @@ def _build(
         stt, llm, tts = OracleSTT(script), ScriptedLLM(script), ToneTTS(script)
         middle = [stt, user, llm, tts]
     else:
-        llm = RealtimeModel(script)
+        llm = (model or RealtimeModel)(script)
         middle = [user, llm]
     processors = [
         line.input(), *extra.get("after_input", []), *middle, *extra.get("before_output", []),
@@ -159,13 +165,14 @@ def place_call(
     loop: VirtualLoop | None = None,
     vad: Callable[[], Any] | None = None,
     pcm: Any = None,
+    model: Callable[[Script], Any] | None = None,
     log_level: str = "ERROR",
 ) -> Placed:
     """Run the script to its end and say what was really heard.
 
     ``observers`` and ``extra`` (processors by place: ``after_input``, ``before_output``, ``after_output``) are made
     inside the loop. ``attach`` gets the call before it runs. ``vad`` makes another detector than the one by energy,
-    ``pcm`` gives recorded audio for lines by number (16 kHz, int16).
+    ``pcm`` gives recorded audio for lines by number (16 kHz, int16), ``model`` makes another speech-to-speech service.
     """
     loop = loop or VirtualLoop()
     logger.remove()
@@ -173,7 +180,7 @@ def place_call(
 
     async def main() -> Placed:
         made = observers() if observers else []
-        call = _build(script, made, extra() if extra else {}, vad() if vad else None, pcm)
+        call = _build(script, made, extra() if extra else {}, vad=vad() if vad else None, pcm=pcm, model=model)
         finished = await _run(call, attach)
         return Placed(call.line.truth, call.now_s(), finished, call)
 

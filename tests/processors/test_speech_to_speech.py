@@ -9,6 +9,7 @@ import pytest
 from pipecat.frames.frames import InterimTranscriptionFrame, UserStartedSpeakingFrame, UserStoppedSpeakingFrame
 from pipecat.processors.frame_processor import FrameDirection
 from pipecat_calls.fixtures import RunCall
+from pipecat_calls.realtime import RealtimeService
 from pipecat_calls.script import At, Reply, Say, Script
 
 from earwitness.monitor.contract.events import (
@@ -43,12 +44,21 @@ def test_the_mode_and_the_evidence_are_those_of_a_service(run_call: RunCall) -> 
     assert len(call.of(SpeechEnded, party="caller")) == 2
 
 
-def test_the_services_edges_are_its_own_word_and_no_correction_is_made(run_call: RunCall) -> None:
+def test_a_services_word_of_unknown_delay_is_not_corrected_and_says_so(run_call: RunCall) -> None:
     call = run_call(CALL)
 
+    assert [edge.delay_known for edge in call.of(SpeechStarted, party="caller")] == [False, False]
     for (_, off), ended in zip(call.truth.caller, call.of(SpeechEnded, party="caller"), strict=True):
-        assert ended.correction_ns == 0
+        assert (ended.correction_ns, ended.delay_known) == (0, False)
         assert ended.edge_ns / 1e9 == pytest.approx(off + 0.5, abs=0.06)
+
+
+def test_the_silence_that_a_service_is_set_to_wait_for_is_taken_off_its_word(run_call: RunCall) -> None:
+    call = run_call(CALL, model=RealtimeService)
+
+    for (_, off), ended in zip(call.truth.caller, call.of(SpeechEnded, party="caller"), strict=True):
+        assert (ended.correction_ns, ended.delay_known) == (500_000_000, True)
+        assert ended.edge_ns / 1e9 == pytest.approx(off, abs=0.021)
 
 
 def test_words_that_travel_upstream_arrive_once_and_behind_the_answer(run_call: RunCall) -> None:

@@ -51,7 +51,9 @@ def _connected(f: Facts, entry: Entry) -> None:
 
 def _edge(f: Facts, entry: Entry, *, start: bool) -> None:
     at, _, _, e = entry
-    edge = Edge(at, max(e.edge_ns + at - e.at_ns, 0), start, not start and e.inferred, e.snr_db)
+    edge = Edge(
+        at, max(e.edge_ns + at - e.at_ns, 0), start, not start and e.inferred, e.snr_db, at_most=not e.delay_known
+    )
     edge.echo = not start and e.echo
     if e.party == "agent":
         f.had.add(f"agent:{e.evidence}")

@@ -19,6 +19,8 @@ class Edge:
     inferred: bool = False
     snr_db: float | None = None
     echo: bool = False
+    at_most: bool = False
+    """It lies there or before: the source tells of it some unknown time after the fact."""
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from earwitness.monitor.calls.agent import Voice
-from earwitness.monitor.calls.facts import TurnEnd
+from earwitness.monitor.calls.facts import Run, TurnEnd
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.turns import TurnDraft, chain_of
 from earwitness.monitor.contract.records import Reason
@@ -52,6 +52,9 @@ def measure(scene: Scene, turn: TurnDraft, earlier_edge: bool) -> Measured:
         )
     if evidence_of_onset(answer, a_on) not in ACOUSTIC:
         return Measured(reason="no_acoustic_anchor")
+    if last.off_at_most:
+        # The service's word came after the fact: the caller had been silent for longer than it looks from there.
+        return Measured(reason="no_acoustic_anchor", at_least_ns=_at_least(scene, turn, a_on))
     latency = a_on - u_off
     began = scene.facts.connected_ns or 0
     if latency < -scene.bounds.turn_end_ns or latency > min(
@@ -67,12 +70,16 @@ def evidence_of_onset(voice: Voice, on_ns: int) -> str:
 
 
 def _at_least(scene: Scene, turn: TurnDraft, a_on_ns: int) -> int | None:
-    """The final transcript cannot have come before the caller's last word: the wait was at least this long."""
+    """Neither the final transcript nor a service's word of the end can have come before the caller's last word: the
+    wait was at least this long."""
     last = turn.utterances[-1]
     if last.words_only:
         return max(a_on_ns - last.at_ns, 0)
-    finals = [f.at_ns for u in turn.utterances for s in u.segments for f in s.finals if f.at_ns <= a_on_ns]
-    return a_on_ns - max(finals) if finals else None
+    said = [f.at_ns for s in last.segments for f in s.finals]
+    over_by = [max(said)] if said and max(said) <= a_on_ns else []
+    if last.off_at_most and last.off_ns is not None and last.off_ns <= a_on_ns:
+        over_by.append(last.off_ns)
+    return a_on_ns - min(over_by) if over_by else None
 
 
 def parts(scene: Scene, turn: TurnDraft, d: TurnEnd | None) -> dict[str, int]:
@@ -97,7 +104,7 @@ def parts(scene: Scene, turn: TurnDraft, d: TurnEnd | None) -> dict[str, int]:
         if n:
             ran_tools = chain[n - 1].at.get("tools_called", chain[n - 1].at.get("ended"))
             clock.step("model" if realtime else UNATTRIBUTED, ran_tools)
-            clock.step("tools" if ran_tools is not None else UNATTRIBUTED, at.get("requested"))
+            clock.step("tools" if ran_tools is not None else UNATTRIBUTED, _answered_by_tools(scene, chain[n - 1], run))
         elif not realtime:
             clock.step("queue" if d is not None else UNATTRIBUTED, at.get("requested"))
         if realtime:
@@ -113,6 +120,16 @@ def parts(scene: Scene, turn: TurnDraft, d: TurnEnd | None) -> dict[str, int]:
         clock.step("output" if "first_audio" in at else UNATTRIBUTED, a_on)
     clock.step(UNATTRIBUTED, a_on)
     return split
+
+
+def _answered_by_tools(scene: Scene, asking: Run, run: Run) -> int | None:
+    """When the tools of a run let the next one begin: its request; in speech-to-speech, where the service hides that,
+    when the last of them had answered."""
+    requested = run.at.get("requested")
+    if scene.facts.started is None or scene.facts.started.mode != "realtime" or requested is None:
+        return requested
+    answered = [t.ended_ns for t in scene.facts.tools.values() if t.run == asking.id and t.ended_ns is not None]
+    return min(max(answered, default=requested), requested)
 
 
 class _Clock:

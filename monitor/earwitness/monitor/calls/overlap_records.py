@@ -79,12 +79,13 @@ def verdict(basis: Basis, overlap_id: str, facts: Facts, bounds: Bounds) -> Cont
     outside = stop.terminal == "natural_end" or (stop.terminal == "terminal_or_yield" and not told)
     counted = wanted in ("yes", "no") and not stop.uncertain and not outside
     cell = cell_of(wanted, gave_way) if counted else None
-    lasting = wanted == "yes" and stop.lasting and stop.stopped_ns is not None
+    took = None if stop.stopped_ns is None or not stop.lasting or wanted != "yes" else stop.stopped_ns - stop.u_on_ns
     return {
         "gave_way": gave_way,
         "yielded_observed": observed,
         "yielded_caused": caused,
-        "stop_latency_ns": (stop.stopped_ns or 0) - stop.u_on_ns if lasting else None,
+        "stop_latency_ns": None if stop.on_at_most else took,
+        "stop_at_least_ns": took if stop.on_at_most else None,
         "wanted": wanted,
         "want_class": want_class,
         "cell": cell,

@@ -67,6 +67,8 @@ class Stop:
     uncertain: bool
     seen_until_ns: int | None
     """Up to when it was watched; None: to the call's end."""
+    on_at_most: bool = False
+    """The caller began at ``u_on_ns`` or before."""
 
     def late(self, bounds: Bounds) -> bool:
         """Whether the agent went on beyond the longest window, so that what it did later has nothing to do with it."""
@@ -163,7 +165,10 @@ def stop_of(scene: Scene, draft: OverlapDraft) -> Stop:
     watched = None if scene.over and scene.pipeline else scene.horizon_ns
     if stop is None or draft.uncertain:
         cut = False if scene.pipeline else None
-        return Stop(draft.u_on_ns, None, cut, False, None, False, None, None, draft.uncertain, watched)
+        return Stop(
+            draft.u_on_ns, None, cut, False, None, False, None, None, draft.uncertain, watched,
+            draft.utterances[0].on_at_most,
+        )  # fmt: skip
     lasting = scene.over or scene.horizon_ns - stop >= scene.bounds.stop_silence_ns
     cut = _was_cut(scene, draft, stop) if scene.pipeline else None
     following = [on for on, s, _ in scene.sounds() if on >= stop and s is not draft.sound]
@@ -183,6 +188,7 @@ def stop_of(scene: Scene, draft: OverlapDraft) -> Stop:
         _terminal(scene, draft, stop, cut=cut, again=again),
         draft.uncertain,
         watched,
+        draft.utterances[0].on_at_most,
     )
 
 

@@ -12,7 +12,7 @@ from earwitness.monitor.calls.facts import Facts, Run, Said
 from earwitness.monitor.calls.intervals import Span, union
 from earwitness.monitor.calls.lexicon import Lexicon, lexicon, tokens
 from earwitness.monitor.calls.speech import Segment, caller_segments, mute_spans
-from earwitness.monitor.calls.transcripts import assign, assign_others, text_of, words_of
+from earwitness.monitor.calls.transcripts import assign, assign_others, places_of_late_words, text_of, words_of
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +53,16 @@ class Utterance:
     def inferred(self) -> bool:
         """No end was heard."""
         return bool(self.segments) and self.segments[-1].inferred
+
+    @property
+    def on_at_most(self) -> bool:
+        """It began there or before."""
+        return bool(self.segments) and self.segments[0].on_at_most
+
+    @property
+    def off_at_most(self) -> bool:
+        """It ended there or before."""
+        return bool(self.segments) and self.segments[-1].off_at_most
 
     def end_ns(self, horizon_ns: int) -> int:
         """Its end, or the horizon while it goes on."""
@@ -142,10 +152,12 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
     assign_others(facts.said_by_others, segments, bounds, horizon_ns=as_of_ns)
     utterances = _utterances(segments, bounds)
     if not caller_edges:
+        said = [s for s in loose if s.final and tokens(s.text)]
+        realtime = facts.started is not None and facts.started.mode == "realtime"
+        places = places_of_late_words(facts, said, bounds) if realtime else [s.at_ns for s in said]
         utterances = [
-            Utterance([], None, None, s.at_ns, words_only=True, final_text=s.text)
-            for s in loose
-            if s.final and tokens(s.text)
+            Utterance([], None, None, at, words_only=True, final_text=s.text)
+            for at, s in sorted(zip(places, said, strict=True), key=lambda pair: (pair[0], pair[1].at_ns))
         ]
         loose = []
     agent_declared = facts.started.agent_edges if facts.started is not None else ()

@@ -24,7 +24,8 @@ CALLER_ORDER: Final[tuple[Evidence, ...]] = ("audio", "vad", "server")
 class Segment:
     """A stretch of speech. ``on_ns`` None: its beginning was not seen; ``off_ns`` None: it goes on.
 
-    ``inferred``: no end was heard, and what stands there makes no overlap after it and no latency.
+    ``inferred``: no end was heard, and what stands there makes no overlap after it and no latency. ``on_at_most`` and
+    ``off_at_most``: the edge lies there or before, since its source tells of it an unknown time after the fact.
     """
 
     on_ns: int | None
@@ -32,6 +33,8 @@ class Segment:
     on_by: Evidence
     off_by: Evidence
     inferred: bool = False
+    on_at_most: bool = False
+    off_at_most: bool = False
     muted: bool = False
     other: bool = False
     echo: bool = False
@@ -73,7 +76,7 @@ def caller_segments(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool
     good, poor = _by_quality(facts, own.pop("audio", []), gaps, bounds)
     layers = [good, own.get("vad", []), own.get("server", [])]
     declared = facts.started.caller_edges if facts.started is not None else ()
-    if "vad" not in declared and not facts.had & {"caller:vad", "caller:server"} and not good:
+    if "vad" not in declared and not facts.had & {"caller:vad", "caller:server"}:
         layers.append(poor)
     segments += layered(layers, bounds)
     segments.sort(key=lambda s: (s.start_ns, s.end_ns(horizon_ns)))
@@ -103,11 +106,14 @@ def pair(
     given for the caller: turns, words and mutes tell nothing of when the agent's speech ended."""
     segments: list[Segment] = []
     begun: int | None = None
+    begun_at_most = False
 
-    def close(end_ns: int, *, inferred: bool) -> None:
+    def close(end_ns: int, *, inferred: bool, at_most: bool = False) -> None:
         nonlocal begun
         if begun is not None:
-            segments.append(Segment(begun, max(begun, min(end_ns, horizon_ns)), evidence, evidence, inferred))
+            end_ns = min(end_ns, horizon_ns)
+            on_ns = min(begun, end_ns) if begun_at_most else begun
+            segments.append(Segment(on_ns, max(on_ns, end_ns), evidence, evidence, inferred, begun_at_most, at_most))
             begun = None
 
     for edge in edges:
@@ -116,18 +122,18 @@ def pair(
         if edge.start:
             if begun is not None:
                 close(_last_sign(facts, gaps, begun, edge.edge_ns), inferred=True)
-            begun = edge.edge_ns
+            begun, begun_at_most = edge.edge_ns, edge.at_most
             continue
         broken = None if begun is None else _broken_ns(facts, gaps, begun, edge.at_ns)
         if begun is not None and broken is None:
-            close(edge.edge_ns, inferred=edge.inferred)
+            close(edge.edge_ns, inferred=edge.inferred, at_most=edge.at_most)
             segments[-1].echo = edge.echo
             continue
         if broken is not None:
             close(broken, inferred=True)
         last = segments[-1] if segments else None
         if last is None or last.off_ns is None or edge.edge_ns > last.off_ns:
-            segments.append(Segment(None, edge.edge_ns, evidence, evidence, edge.inferred))
+            segments.append(Segment(None, edge.edge_ns, evidence, evidence, edge.inferred, off_at_most=edge.at_most))
     if begun is not None:
         stopped = _given_up_ns(facts, gaps, begun, evidence)
         if stopped is not None:
@@ -135,7 +141,7 @@ def pair(
         elif over:
             close(horizon_ns, inferred=True)
         else:
-            segments.append(Segment(begun, None, evidence, evidence))
+            segments.append(Segment(begun, None, evidence, evidence, on_at_most=begun_at_most))
     return segments
 
 
@@ -159,9 +165,11 @@ def _lend(same: Sequence[Segment], lesser: Segment) -> None:
     first, last = same[0], same[-1]
     if first.on_ns is None and lesser.on_ns is not None and first.off_ns is not None:
         first.on_ns, first.on_by = min(lesser.on_ns, first.off_ns), lesser.on_by
+        first.on_at_most = lesser.on_at_most
     unsure = last.off_ns is None or last.inferred
     if unsure and lesser.off_ns is not None and not lesser.inferred and lesser.off_ns >= last.start_ns:
         last.off_ns, last.off_by, last.inferred = lesser.off_ns, lesser.off_by, False
+        last.off_at_most = lesser.off_at_most
 
 
 def _touch(a: Segment, b: Segment, tolerance_ns: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from earwitness.monitor.calls.bounds import Bounds
-from earwitness.monitor.calls.facts import Said
+from earwitness.monitor.calls.facts import Facts, Said
 from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.speech import Segment
 
@@ -49,6 +49,32 @@ def assign_others(said: Sequence[Said], segments: Sequence[Segment], bounds: Bou
             home.others.append(one)
     for segment in segments:
         segment.other = segment.other or bool(segment.others)
+
+
+def places_of_late_words(facts: Facts, said: Sequence[Said], bounds: Bounds) -> list[int]:
+    """Where the words of a speech-to-speech call without any caller edge lie in time, one moment for each.
+
+    Such a service gives the caller's words when it has begun to answer them, so that their order places them and not
+    their arrival: words that follow the request of a response which no words came before belong before that request,
+    and so do those that come within ``Bounds.words_reach_ns`` of it; other words lie where they came.
+    """
+    asked = [r.asked_ns for r in facts.runs.values() if r.why in ("user_turn", "eager") and r.asked_ns is not None]
+    moments = [(at, 0, -1) for at in asked] + [(one.at_ns, 1, n) for n, one in enumerate(said)]
+    places = [0] * len(said)
+    wordless: int | None = None
+    latest: int | None = None
+    waiting = False
+    for at, _, n in sorted(moments):
+        if n < 0:
+            wordless, latest = (None, None) if waiting else (at, at)
+            waiting = False
+        elif wordless is not None:
+            places[n], wordless = wordless, None
+        elif latest is not None and at - latest <= bounds.words_reach_ns:
+            places[n] = latest
+        else:
+            places[n], waiting = at, True
+    return places
 
 
 def text_of(segments: Sequence[Segment]) -> str | None:

@@ -60,14 +60,14 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool) -> Conte
     end = decided(scene, turn, turn.answer_ns if turn.answer_ns is not None else fate.until_ns)
     last = turn.utterances[-1]
     u_off = turn.u_off_ns
-    known_off = u_off if not last.inferred else None
+    known_off = u_off if not last.inferred and not last.off_at_most else None
     d = end.at_ns if end is not None else None
     runs = [r for r in scene.facts.runs.values() if talk.owner.get(r.id) is turn]
     models = [r for r in runs if r.why not in ("application", "prompt", "greeting", "resumed") and "requested" in r.at]
     evidence: dict[str, str] = {}
     if turn.u_on_ns is not None:
         evidence["u_on"] = turn.utterances[0].segments[0].on_by
-    if known_off is not None:
+    if u_off is not None and not last.inferred:
         evidence["u_off"] = last.segments[-1].off_by
     if turn.answer is not None and turn.answer_ns is not None:
         evidence["a_on"] = evidence_of_onset(turn.answer, turn.answer_ns)

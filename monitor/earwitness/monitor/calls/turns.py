@@ -80,9 +80,10 @@ def follow(scene: Scene, *, overlaps_before: int = 0) -> Talk:
     """Walk through a call's onsets; ``overlaps_before``: how many overlaps it had before what the scene shows."""
     walk = _Walk(scene, overlaps_before)
     onsets: list[tuple[int, int, int, Utterance | tuple[Sound, Voice]]] = [
-        (on, 0, n, (sound, voice)) for n, (on, sound, voice) in enumerate(scene.sounds())
+        (on, 1, n, (sound, voice)) for n, (on, sound, voice) in enumerate(scene.sounds())
     ]
-    onsets += [(u.at_ns, 1, n, u) for n, u in enumerate(scene.utterances)]
+    # Words that are placed at the request which they caused come before what it made audible, even at once.
+    onsets += [(u.at_ns, 0 if u.words_only else 2, n, u) for n, u in enumerate(scene.utterances)]
     onsets.sort(key=lambda o: o[:3])
     for _, _, _, what in onsets:
         if isinstance(what, Utterance):

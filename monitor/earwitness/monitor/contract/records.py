@@ -128,6 +128,8 @@ class Overlap(Record):
     yielded_observed: bool | None = None
     yielded_caused: bool | None = None
     stop_latency_ns: int | None = None
+    stop_at_least_ns: int | None = None
+    """Where the onset is a service's word that came late: the agent took at least this long to stop."""
     silent_for_ns: int | None = None
     talk_over_ns: int | None = None
     wanted: Wanted | None = "unknown"

@@ -8,25 +8,31 @@ from earwitness.monitor.contract.event import Event, Evidence, Ns, Party
 
 
 class SpeechStarted(Event):
-    """A party began to make sound at ``edge_ns``; ``correction_ns`` is what the detector's own delay took off."""
+    """A party began to make sound at ``edge_ns``; ``correction_ns`` is what the detector's own delay took off.
+
+    ``delay_known`` is False where a service gives its word some time after the fact and nobody knows how long: then
+    the edge lies at ``edge_ns`` or before it.
+    """
 
     kind: Literal["speech_started"] = "speech_started"
     party: Party
     evidence: Evidence
     edge_ns: Ns
     correction_ns: int = 0
+    delay_known: bool = True
     participant: str | None = None
     snr_db: float | None = None
 
 
 class SpeechEnded(Event):
-    """A party fell silent at ``edge_ns``."""
+    """A party fell silent at ``edge_ns``; ``correction_ns`` and ``delay_known`` as at its beginning."""
 
     kind: Literal["speech_ended"] = "speech_ended"
     party: Party
     evidence: Evidence
     edge_ns: Ns
     correction_ns: int = 0
+    delay_known: bool = True
     participant: str | None = None
     voiced_ns: Ns | None = None
     inferred: bool = False

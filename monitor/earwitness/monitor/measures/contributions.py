@@ -166,6 +166,8 @@ def _stop_latency(overlap: Overlap) -> Iterator[Contribution]:
     yield Contribution("stop_latency", "", What.ELIGIBLE, 1)
     if overlap.stop_latency_ns is not None:
         yield from _duration("stop_latency", overlap.stop_latency_ns)
+    elif overlap.stop_at_least_ns is not None:
+        yield Contribution("stop_latency", "", What.AT_LEAST, overlap.stop_at_least_ns)
     elif overlap.gave_way is False:
         yield Contribution("stop_latency", "", What.CENSORED, overlap.talk_over_ns or 0)
 

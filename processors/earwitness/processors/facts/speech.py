@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from earwitness.monitor.contract.events import AudioGap, Evidence, Party, SpeechEnded, SpeechStarted
+from earwitness.processors.facts.service_delay import end_delay_ns
 from earwitness.processors.facts.shared import SECOND, Moments
 from earwitness.processors.frames import Handler, optional_class
 
@@ -17,7 +18,9 @@ class Speech:
 
     A VAD frame's own ``timestamp`` is wall time and enters no edge (A42): the edge is the moment of the push less the
     detector's delay. The user aggregator pushes each VAD frame twice, once each way, without saying that they are
-    twins; their wall timestamps agree within microseconds, which tells them from two edges.
+    twins; their wall timestamps agree within microseconds, which tells them from two edges. A service's word comes
+    after the silence that it waits for: that is taken off where its settings are known, else the edge says that it
+    may lie earlier.
     """
 
     def __init__(self, now: Moments, *, watch_gaps: bool = True) -> None:
@@ -34,8 +37,8 @@ class Speech:
         return {
             "VADUserStartedSpeakingFrame": self._vad_started,
             "VADUserStoppedSpeakingFrame": self._vad_stopped,
-            "ProposedUserStartedSpeakingFrame": lambda data: self._start(data.timestamp, "caller", "server"),
-            "ProposedUserStoppedSpeakingFrame": lambda data: self._stop(data.timestamp, "caller", "server"),
+            "ProposedUserStartedSpeakingFrame": self._service_heard_start,
+            "ProposedUserStoppedSpeakingFrame": self._service_heard_end,
             "UserStartedSpeakingFrame": self._turn_started,
             "UserStoppedSpeakingFrame": self._turn_stopped,
             "BotStartedSpeakingFrame": self._agent_started,
@@ -67,11 +70,18 @@ class Speech:
     def _turn_started(self, data: Any) -> None:
         # some speech-to-speech services announce the turn itself: their word on the caller's speech, not ours
         if self._from_service(data):
-            self._start(data.timestamp, "caller", "server")
+            self._service_heard_start(data)
 
     def _turn_stopped(self, data: Any) -> None:
         if self._from_service(data):
-            self._stop(data.timestamp, "caller", "server")
+            self._service_heard_end(data)
+
+    def _service_heard_start(self, data: Any) -> None:
+        self._start(data.timestamp, "caller", "server", delay_known=False)
+
+    def _service_heard_end(self, data: Any) -> None:
+        delay_ns = end_delay_ns(data.source)
+        self._stop(data.timestamp, "caller", "server", correction_ns=delay_ns or 0, delay_known=delay_ns is not None)
 
     def _agent_started(self, data: Any) -> None:
         destination = getattr(data.frame, "transport_destination", None)
@@ -86,25 +96,39 @@ class Speech:
         self._stop(data.timestamp, "agent", "decision", participant=destination)
 
     def _start(
-        self, at_ns: int, party: Party, evidence: Evidence, *, correction_ns: int = 0, participant: str | None = None
+        self,
+        at_ns: int,
+        party: Party,
+        evidence: Evidence,
+        *,
+        correction_ns: int = 0,
+        delay_known: bool = True,
+        participant: str | None = None,
     ) -> None:
         edge_ns = max(0, at_ns - correction_ns)
         self._open[party, evidence, participant] = edge_ns
         self._now.emit(
             SpeechStarted, at_ns, party=party, evidence=evidence, edge_ns=edge_ns,
-            correction_ns=at_ns - edge_ns, participant=participant,
+            correction_ns=at_ns - edge_ns, delay_known=delay_known, participant=participant,
         )  # fmt: skip
 
     def _stop(
-        self, at_ns: int, party: Party, evidence: Evidence, *, correction_ns: int = 0, participant: str | None = None
+        self,
+        at_ns: int,
+        party: Party,
+        evidence: Evidence,
+        *,
+        correction_ns: int = 0,
+        delay_known: bool = True,
+        participant: str | None = None,
     ) -> None:
         edge_ns = max(0, at_ns - correction_ns)
         began_ns = self._open.pop((party, evidence, participant), None)
-        if began_ns is not None:
+        if began_ns is not None and evidence != "server":  # whose beginning may lie before where it was noticed
             edge_ns = max(edge_ns, began_ns)
         self._now.emit(
             SpeechEnded, at_ns, party=party, evidence=evidence, edge_ns=edge_ns,
-            correction_ns=at_ns - edge_ns, participant=participant,
+            correction_ns=at_ns - edge_ns, delay_known=delay_known, participant=participant,
         )  # fmt: skip
 
     def caller_audio(self, at_ns: int) -> None:
