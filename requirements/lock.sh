@@ -7,7 +7,7 @@ lock() {
         "${@:2}" pyproject.toml "requirements/$1.in" -o "requirements/$1.txt"
 }
 lock demo --extra monitor
-lock test --extra monitor
+lock test --extra monitor --extra pictures
 lock oldest
 # Nothing may need a compiler, on any Python: a fresh machine has none. docopt (Pipecat's) is pure Python without a wheel.
 for python in 3.11 3.12 3.13; do
