@@ -319,11 +319,14 @@ class Teller:
                         truncated=whole if n == len(stretches) - 1 else False, **fast)  # fmt: skip
                 if self.maybe(0.05):
                     put(off + 0.5, "playout", phase="drained", edge_ns=ns(off + 0.4), response_id=named)
-            for evidence, delay in (("audio", 0.1), ("decision", 0.35)):
-                if evidence in self.agent_edges:
-                    self.script.edge(True, on, on, "agent", evidence)
-                    if self.maybe(0.97):
-                        self.script.edge(False, off, off + delay, "agent", evidence)
+            if "audio" in self.agent_edges:
+                self.script.edge(True, on, on, "agent", "audio")
+                if self.maybe(0.97):
+                    self.script.edge(False, off, off + 0.1, "agent", "audio")
+        if "decision" in self.agent_edges:
+            self.script.edge(True, a_on, a_on, "agent", "decision")
+            if self.maybe(0.97):
+                self.script.edge(False, a_off, a_off + 0.35, "agent", "decision")
 
     def _talk_into(self, a_on: float, a_off: float) -> None:
         """The caller makes a sound while the agent speaks: wants the floor, agrees, coughs, is the agent's echo."""

@@ -162,6 +162,9 @@ def _past_is_done(page: Page, facts: Facts, start_ns: int, cut_at_ns: int) -> bo
         return False
     if any(t.called_ns < cut_at_ns and (t.ended_ns is None or t.last_ns >= cut_at_ns) for t in facts.tools.values()):
         return False
+    for voice in page.scene.voices:
+        if voice.run is not None and voice.run.first_ns < cut_at_ns and voice.sounds[-1].on_ns >= start_ns:
+            return False
     for own in _edges(facts):
         if not all(_apart(edge, start_ns, cut_at_ns, page.scene.bounds) for edge in own):
             return False
@@ -177,8 +180,10 @@ def _past_is_done(page: Page, facts: Facts, start_ns: int, cut_at_ns: int) -> bo
 
 
 def _edges(facts: Facts) -> list[list[Edge]]:
-    """Edges of speech, source by source, but for the pipeline's own word on the agent."""
-    return [*facts.caller_edges.values(), *(own for kind, own in facts.agent_edges.items() if kind != "decision")]
+    """Edges of speech, source by source, but for the pipeline's own word on the agent where there is better."""
+    better = facts.had & {"agent:playout", "agent:audio", "agent:server"}
+    agent = (own for kind, own in facts.agent_edges.items() if kind != "decision" or not better)
+    return [*facts.caller_edges.values(), *agent]
 
 
 def _apart(edge: Edge, start_ns: int, cut_at_ns: int, bounds: Bounds) -> bool:
