@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds
-from earwitness.monitor.calls.lexicon import lexicon, tokens
 from earwitness.monitor.calls.timeline import CallTimeline
 
 TENTH = 100_000_000
@@ -199,28 +198,9 @@ def test_the_agents_own_sound_in_the_callers_channel_is_echo(call: Call) -> None
 # Words
 
 
-@pytest.mark.parametrize("language", ["en", "de", "es", "fr", "it", "pt"])
-def test_every_language_has_its_small_words(language: str) -> None:
-    words = lexicon(language)
-    assert words.known
-    assert words.is_backchannel(tokens("Mhm."))
-    assert all([words.backchannels, words.stops, words.closings, words.holds, words.transfers, words.promises])
-    assert not words.is_backchannel(tokens("stop"))
-
-
 def test_a_language_without_lists_is_not_judged_by_words(call: Call) -> None:
-    assert not lexicon("ja-JP").known
     told = call(language="ja").bot(10.0, 20.0, cut=False).user(13.0, 13.5, "はい").told()
     assert told.overlaps[0].wanted == "unknown"
-
-
-@pytest.mark.parametrize("text", ["mm-hmm", "Uh-huh", "Okay, right.", "oh okay yeah", "that’s right"])
-def test_small_words_in_any_writing_are_backchannels(text: str) -> None:
-    assert lexicon("en-US").is_backchannel(tokens(text))
-
-
-def test_a_placeholder_is_one_word() -> None:
-    assert tokens("call <phone:12:1f3c> now") == ("call", "<phone:12:1f3c>", "now")
 
 
 # Bounds

@@ -1,110 +1,161 @@
-"""Small words of telephone talk per language: backchannels, stop words, farewells, promises, announced waits.
+"""Small words of telephone talk per language: backchannels, stop words, farewells, promises, announced waits, "hello?".
 
-The lists are data (``words/<language>.toml``). A language without a list is not judged by words.
+The lists are data (``words/<language>.toml``), read once a language: the ten languages with the most speakers by
+Ethnologue's 28th edition (2025: English, Mandarin, Hindi, Spanish, Modern Standard Arabic with what is widely spoken
+beside it, French, Bengali, Portuguese, Russian, Indonesian), German and Italian. A site may add to them. Words of a
+language without a list, or in a script that the language's list is not written in, decide nothing: what the caller
+wanted stays unknown rather than being guessed (definitions, "Interruptions").
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
+from typing import Final
 
-_TOKEN = re.compile(r"<[^<>\s]*>|[^\W_]+(?:['’][^\W_]+)*")
+from earwitness.monitor.calls.phrases import Phrases
+from earwitness.monitor.calls.tokens import script, tokens
 
-Phrases = frozenset[tuple[str, ...]]
+__all__ = ["LISTS", "NOBODY_SAYS", "SHIPPED", "Lexicon", "WordsAdded", "language_of", "lexicon", "tokens"]
+
+LISTS: Final = (
+    "backchannels", "stops", "stops_alone", "closings", "farewells", "holds", "transfers", "promises", "hellos",
+    "presence",
+)  # fmt: skip
+SHIPPED: Final = ("ar", "bn", "de", "en", "es", "fr", "hi", "id", "it", "pt", "ru", "zh")
+NOBODY_SAYS: Final = "en"
+"""Whose lists judge where neither call nor transcript names a language: what recognisers default to."""
+LONGEST_ASK: Final = 12
+"""More words than that are no question whether anybody is there."""
+
+WordsAdded = tuple[tuple[str, str, tuple[str, ...]], ...]
+"""A site's own phrases: (language, list, phrases), in order, so that equal additions are equal values."""
+
+_JAPANESE: Final = frozenset({"HIRAGANA", "KATAKANA"})
+_OTHER_CODES: Final = {
+    "cmn": "zh", "zho": "zh", "chi": "zh", "hin": "hi", "spa": "es", "ara": "ar", "arb": "ar", "arz": "ar", "apc": "ar",
+    "afb": "ar", "acm": "ar", "ajp": "ar", "ars": "ar", "fra": "fr", "fre": "fr", "ben": "bn", "por": "pt", "rus": "ru",
+    "ind": "id", "in": "id", "eng": "en", "deu": "de", "ger": "de", "ita": "it",
+}  # fmt: skip
 
 
-@lru_cache(maxsize=4096)
-def tokens(text: str) -> tuple[str, ...]:
-    """Words of a text in one form: NFC, lower case, no punctuation; a redaction's placeholder is one word."""
-    folded = unicodedata.normalize("NFC", text).casefold().replace("’", "'")
-    return tuple(_TOKEN.findall(folded))
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
     """The word lists of one language. ``known`` is False where there are none: then words decide nothing."""
 
     language: str
     known: bool
-    backchannels: Phrases
-    stops: Phrases
-    closings: Phrases
-    farewells: Phrases
-    holds: Phrases
-    transfers: Phrases
-    promises: Phrases
+    lists: dict[str, Phrases]
+    vocabulary: frozenset[str]
+    scripts: frozenset[str]
+
+    def reads(self, words: Sequence[str]) -> bool:
+        """Whether the lists can tell anything of the words: they are there, and in the script that was heard."""
+        return self.known and all(w.isascii() or (s := script(w)) is None or s in self.scripts for w in words)
 
     def is_backchannel(self, words: Sequence[str]) -> bool:
         """Whether all the words are backchannels ("yeah", "uh-huh", "okay right")."""
-        return bool(words) and _covered(words, self.backchannels)
+        return self.lists["backchannels"].cover(self._plain(words))
 
     def is_stop(self, words: Sequence[str]) -> bool:
         """Whether the words begin as one begins to stop somebody ("wait", "no", "hold on")."""
-        return any(tuple(words[:n]) in self.stops for n in range(1, min(len(words), 5) + 1))
+        plain = self._plain(words)
+        if not self.lists["stops"].begin(plain) and not self.lists["stops_alone"].cover(plain):
+            return False
+        return not self.lists["backchannels"].cover(plain)  # "no problem" begins with "no"
 
     def is_closing(self, words: Sequence[str]) -> bool:
         """Whether the words take leave ("bye", "thank you, goodbye")."""
-        return _contains(words, self.closings)
+        return self.lists["closings"].within(self._plain(words))
 
     def is_farewell(self, words: Sequence[str]) -> bool:
         """Whether an agent's words take leave: thanks alone, and "that's all", do not."""
-        return _contains(words, self.farewells)
+        return self.lists["farewells"].within(self._plain(words))
 
     def announces_wait(self, words: Sequence[str]) -> bool:
         """Whether the agent asked the caller to wait ("one moment", "let me check")."""
-        return _contains(words, self.holds)
+        return self.lists["holds"].within(self._plain(words))
 
     def promises_action(self, words: Sequence[str]) -> bool:
         """Whether the agent promised to do something now ("let me look that up")."""
-        return _contains(words, self.promises)
+        return self.lists["promises"].within(self._plain(words))
 
     def promises_transfer(self, words: Sequence[str]) -> bool:
         """Whether the agent promised a hand-over ("I'll transfer you")."""
-        return _contains(words, self.transfers)
+        return self.lists["transfers"].within(self._plain(words))
+
+    def asks_presence(self, words: Sequence[str]) -> bool:
+        """Whether the words ask if anybody is there, and nothing else ("hello?", "can you hear me?")."""
+        plain = self._plain(words)
+        if not plain or len(plain) > LONGEST_ASK:
+            return False
+        if self.lists["presence"].within(plain):
+            return True
+        hellos = self.lists["hellos"]
+        return hellos.within(plain) and hellos.cover(plain, self.lists["backchannels"])
+
+    def _plain(self, words: Sequence[str]) -> tuple[str, ...]:
+        """The words with their lengthened forms ("yeahhh", "mmmm", "siii") as the lists have them."""
+        return tuple(w if w in self.vocabulary else self._shortened(w) for w in words)
+
+    def _shortened(self, word: str) -> str:
+        if not _REPEATED.search(word):
+            return word
+        short = (_LONG.sub(r"\1\1", word), _LONG.sub(r"\1", word), _REPEATED.sub(r"\1", word))
+        return next((s for s in short if s in self.vocabulary), word)
+
+
+_REPEATED = re.compile(r"(\w)\1+")
+_LONG = re.compile(r"(\w)\1{2,}")
 
 
 @cache
-def lexicon(language: str | None) -> Lexicon:
-    """The lists of a language tag (``en-US`` is ``en``); English where no language is known."""
-    name = re.split(r"[-_]", language or "en")[0].casefold()
-    source = files("earwitness.monitor.calls").joinpath("words", f"{name}.toml")
-    if not re.fullmatch(r"[a-z]{2,3}", name) or not source.is_file():
-        none: Phrases = frozenset()
-        return Lexicon(name, False, none, none, none, none, none, none, none)
-    lists: dict[str, list[str]] = tomllib.loads(source.read_text(encoding="utf-8"))
-    return Lexicon(
-        name,
-        True,
-        _phrases(lists["backchannels"]),
-        _phrases(lists["stops"]),
-        _phrases(lists["closings"]),
-        _phrases(lists["farewells"]),
-        _phrases(lists["holds"]),
-        _phrases(lists["transfers"]),
-        _phrases(lists["promises"]),
-    )
+def language_of(tag: str | None) -> str:
+    """The language of a tag, as the lists are named: ``en-US`` is ``en``, ``zh-Hans-CN`` is ``zh``, ``cmn`` too.
+
+    Cantonese (``yue``, ``zh-HK``) is a language of its own. ``und``, ``mul`` and the like name none that has lists.
+    """
+    if tag is None or not tag.strip():
+        return NOBODY_SAYS
+    first, *rest = re.split(r"[-_]", tag.strip().casefold())
+    first = _OTHER_CODES.get(first, first)
+    if first == "zh" and {"yue", "hk", "mo"} & set(rest):
+        return "yue"
+    return first
 
 
-def _phrases(texts: Iterable[str]) -> Phrases:
-    return frozenset(tokens(text) for text in texts)
+def lexicon(tag: str | None, added: WordsAdded = ()) -> Lexicon:
+    """The lists of a language tag (BCP 47), with a site's own additions. English where nobody names a language."""
+    return _lexicon(language_of(tag), added)
 
 
-def _contains(words: Sequence[str], phrases: Phrases) -> bool:
-    """Whether any phrase stands somewhere in the words."""
-    lengths = {len(p) for p in phrases}
-    return any(tuple(words[i : i + n]) in phrases for n in lengths for i in range(len(words) - n + 1))
+@cache
+def _lexicon(language: str, added: WordsAdded) -> Lexicon:
+    lists = {name: set(map(tokens, texts)) for name, texts in _shipped(language).items()}
+    own = {name: {p for p in map(tokens, phrases) if p} for lang, name, phrases in added if lang == language}
+    known = bool(lists) or bool(own.get("backchannels"))
+    for name, phrases in own.items():
+        lists.setdefault(name, set()).update(phrases)
+    # What a site calls a backchannel stops nobody there, and the other way round.
+    stops = own.get("stops", set()) | own.get("stops_alone", set())
+    lists["backchannels"] = lists.get("backchannels", set()) - stops
+    for name in ("stops", "stops_alone"):
+        lists[name] = lists.get(name, set()) - own.get("backchannels", set())
+    found = {name: Phrases(lists.get(name, ())) for name in LISTS}
+    vocabulary = frozenset(word for phrases in lists.values() for phrase in phrases for word in phrase)
+    scripts = frozenset(s for word in vocabulary if (s := script(word)) is not None) | {"LATIN"}
+    if scripts & _JAPANESE:
+        scripts |= _JAPANESE | {"CJK"}
+    return Lexicon(language, known, found, vocabulary, scripts)
 
 
-def _covered(words: Sequence[str], phrases: Phrases) -> bool:
-    """Whether the words are phrases from end to end."""
-    longest = max(map(len, phrases), default=0)
-    reached = {0}
-    for i in range(len(words)):
-        if i in reached:
-            reached |= {i + n for n in range(1, longest + 1) if tuple(words[i : i + n]) in phrases}
-    return len(words) in reached
+def _shipped(language: str) -> dict[str, Iterable[str]]:
+    if language not in SHIPPED:
+        return {}
+    text = files("earwitness.monitor.calls").joinpath("words", f"{language}.toml").read_text(encoding="utf-8")
+    lists: dict[str, Iterable[str]] = tomllib.loads(text)
+    return lists
