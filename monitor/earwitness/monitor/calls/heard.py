@@ -62,6 +62,8 @@ class HeardCall:
     """Sides whose channel was digital silence throughout: they have no spans, and nobody knows whether they spoke."""
     speaking_at_end: tuple[Literal["caller", "agent"], ...] = ()
     """Sides whose last span reaches the end of the recording because the recording stopped, not the speech."""
+    others: tuple[Span, ...] = ()
+    """Speech of somebody else on the caller's side."""
     details: dict[str, str] = field(default_factory=dict[str, str])
     """What to say of the source: sample rate, voice activity, channels."""
 
@@ -85,7 +87,7 @@ def events_of(heard: HeardCall, *, agent: str = "", language: str | None = None)
     unseen = heard.unobserved
     told: list[_Told] = [(0, Expected, {"wanted": one.wanted, "overlap_ns": one.at_ns}) for one in heard.expectations]
     told += [(at, Health, {}) for at in range(PULSE_NS, heard.duration_ns, PULSE_NS)]
-    for party, spans in (("caller", heard.caller), ("agent", heard.agent)):
+    for party, spans in (("caller", heard.caller), ("agent", heard.agent), ("other", heard.others)):
         for n, span in enumerate(spans):
             told += _speech(heard, party, span, cut_off=party in heard.speaking_at_end and n + 1 == len(spans))
     told += [_transcript("caller", *said) for said in _by_stretch(_placed(heard, "caller"))]

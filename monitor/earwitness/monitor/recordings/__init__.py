@@ -1,0 +1,1 @@
+"""Files that tell of a recording what somebody else heard in it: intervals, RTTM, words, expectations."""
