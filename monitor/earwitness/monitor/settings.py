@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
+from earwitness.monitor.calls.lexicon import LISTS, SHIPPED, language_of
+from earwitness.monitor.calls.tokens import tokens
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.strict_yaml import Loc, Tree, check, dotted, first_mistake, parse_tree, plain_scalar, read_tree
 
@@ -139,11 +141,62 @@ class Alerts(Part):
     webhooks: tuple[Webhook, ...] = ()
 
 
+WordList = Annotated[tuple[str, ...], BeforeValidator(_comma_list)]
+
+
+class Words(Part):
+    """A site's own small words of one language, added to those that ship: phrases, without regard to case, punctuation
+    and lengthened letters. What stands in one of two contrary lists here is taken out of the other."""
+
+    backchannels: WordList = ()
+    """Said while somebody else talks, and wanting nothing: ``righty-ho``."""
+    stops: WordList = ()
+    """Beginning as one begins to stop somebody."""
+    stops_alone: WordList = ()
+    """The same, where nothing else is said."""
+    closings: WordList = ()
+    """The caller's thanks and farewells."""
+    farewells: WordList = ()
+    """The agent's."""
+    holds: WordList = ()
+    """The agent asks to wait."""
+    transfers: WordList = ()
+    """The agent promises a hand-over."""
+    promises: WordList = ()
+    """The agent promises to do something now."""
+    hellos: WordList = ()
+    """Asking whether anybody is there, where nothing else is said: ``hello?``."""
+    presence: WordList = ()
+    """The same, anywhere in few words: ``can you hear me``."""
+
+
 class Logging(Part):
     """What Earwitness says of itself on standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["auto", "json", "console"] = "auto"
+
+
+def _readable_words(languages: dict[str, Words]) -> dict[str, Words]:
+    """Lists that can be used: a known kind of key, phrases with words in them, and no phrase in contrary lists."""
+    seen: dict[str, str] = {}
+    for tag, words in languages.items():
+        language = language_of(tag)
+        if not re.fullmatch(r"[a-z]{2,3}", language) or not tag.strip():
+            raise ValueError(f'"{tag}" is no language; write a code such as "en" or "pt"')
+        if (other := seen.setdefault(language, tag)) != tag:
+            raise ValueError(f'"{tag}" and "{other}" are one language here; write its phrases under one of them')
+        said = {name: {tokens(phrase): phrase for phrase in getattr(words, name)} for name in LISTS}
+        for name, phrases in said.items():
+            if () in phrases:
+                raise ValueError(f'{tag}.{name}: "{phrases[()]}" has no word in it')
+        for name in ("stops", "stops_alone"):
+            for phrase in said["backchannels"].keys() & said[name].keys():
+                text = said[name][phrase]
+                raise ValueError(f'{tag}: "{text}" stands in backchannels and in {name}; leave it in one of them')
+        if language not in SHIPPED and not words.backchannels:
+            raise ValueError(f"{tag}: no lists ship for this language; give its backchannels")
+    return languages
 
 
 class Settings(Part):
@@ -160,6 +213,8 @@ class Settings(Part):
     label_values_max: Annotated[int, Field(ge=1, le=1000)] = 50
     bounds: dict[str, float] = {}
     """Bounds of the definitions that differ from the defaults, by name."""
+    words: Annotated[dict[str, Words], AfterValidator(_readable_words)] = {}
+    """Small words of telephone talk that a site adds, by language (``en``, ``pt``)."""
     metrics: Metrics = Metrics()
     alerts: Alerts = Alerts()
     logging: Logging = Logging()

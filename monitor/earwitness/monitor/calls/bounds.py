@@ -7,6 +7,8 @@ from functools import cached_property
 from hashlib import blake2s
 from typing import Final
 
+from earwitness.monitor.calls.lexicon import WordsAdded
+
 S: Final = 1_000_000_000
 """Nanoseconds in a second."""
 
@@ -73,6 +75,9 @@ class Bounds:
 
     # "Records, windows, labels"
     settle_ns: int = 3 * S
+
+    words: WordsAdded = ()
+    """A site's own small words by language and list (``Lexicon``): another list is another definition."""
 
     @cached_property
     def id(self) -> str:

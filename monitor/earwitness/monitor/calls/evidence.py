@@ -22,6 +22,7 @@ from earwitness.monitor.calls.facts import (
     Verdict,
     is_other,
 )
+from earwitness.monitor.calls.lexicon import language_of
 
 
 def gather(entries: Iterable[Entry], facts: Facts | None = None) -> Facts:
@@ -154,7 +155,16 @@ def _transcript(f: Facts, entry: Entry) -> None:
         # A replacement counts as one more final of the same utterance: it restates the text of its segment.
         key = key or f"{source}:{e.revision_of}"
     said = Said(
-        at, e.text, e.final, e.form == "delta", e.eager, start, end, key or f"{source}:{seq}", e.in_context is False
+        at,
+        e.text,
+        e.final,
+        e.form == "delta",
+        e.eager,
+        start,
+        end,
+        key or f"{source}:{seq}",
+        e.in_context is False,
+        e.language,
     )
     if e.party == "agent":
         f.agent_said.append(said)

@@ -111,6 +111,8 @@ class Said:
     utterance: str | None
     thrown_away: bool
     """The pipeline kept the words out of its context."""
+    language: str | None = None
+    """As the recogniser tells it."""
 
     def lies_in(self, from_ns: int, to_ns: int) -> bool:
         """Whether its utterance, where its time is known, shares time with a stretch."""

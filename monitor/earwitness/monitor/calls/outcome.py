@@ -145,7 +145,10 @@ def _handed_over(scene: Scene, cause: EndCause, said: Outcome | None, *, promise
 def promises_transfer(scene: Scene, voice: Voice) -> bool:
     """Whether audible words of a response promise a hand-over."""
     run = voice.run
-    return run is not None and scene.lexicon.promises_transfer(scene.said_by(run, 0, scene.horizon_ns))
+    if run is None:
+        return False
+    words = scene.said_by(run, 0, scene.horizon_ns)
+    return any(tongue.promises_transfer(words) for tongue in scene.tongues)
 
 
 def takes_leave(scene: Scene, voice: Voice) -> bool:
@@ -157,4 +160,5 @@ def takes_leave(scene: Scene, voice: Voice) -> bool:
     last = (run.spoken or run.intended)[-1:]
     if last and last[0][1].rstrip().endswith(("?", "？")):
         return False
-    return scene.lexicon.is_farewell(scene.said_by(run, 0, scene.horizon_ns))
+    words = scene.said_by(run, 0, scene.horizon_ns)
+    return any(tongue.is_farewell(words) for tongue in scene.tongues)

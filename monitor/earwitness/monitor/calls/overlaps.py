@@ -10,8 +10,8 @@ from earwitness.monitor.calls.agent import Sound, Voice
 from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.intervals import clip, intersect, total
-from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.scene import Scene, Utterance
+from earwitness.monitor.calls.tokens import tokens, word_count
 from earwitness.monitor.contract.records import Cell, DecidedBy, Terminal, WantClass, Wanted
 
 EXPECTATION_REACH_NS: Final = S // 2
@@ -107,7 +107,7 @@ def is_echo(scene: Scene, utterance: Utterance) -> bool:
     if utterance.segments and all(s.echo for s in utterance.segments):
         return True
     words = utterance.words
-    if len(words) < scene.bounds.echo_least_words or utterance.words_only:
+    if word_count(words) < scene.bounds.echo_least_words or utterance.words_only:
         return False
     start, end = utterance.at_ns - scene.bounds.echo_ns, utterance.end_ns(scene.horizon_ns)
     own: list[str] = []
@@ -145,12 +145,12 @@ def judge(scene: Scene, draft: OverlapDraft) -> None:
             draft.wanted, draft.want_class, draft.decided_by = "no", "noise", "noise"
             return
         draft.pending = noise is None
-    if scene.lexicon.known and _wants_by_words(scene, draft):
+    if _wants_by_words(scene, draft):
         draft.wanted, draft.decided_by = "yes", "words"
         return
     end = draft.u_off_ns
     short = end is not None and end - draft.u_on_ns <= scene.bounds.backchannel_most_ns
-    if short and scene.lexicon.is_backchannel(draft.words):
+    if short and utterance.tongue.is_backchannel(draft.words):
         draft.wanted, draft.want_class, draft.decided_by = "no", "backchannel", "backchannel"
         return
     answer = _classified(scene, draft)
@@ -212,7 +212,9 @@ def missed_because(scene: Scene, draft: OverlapDraft) -> str | None:
     """Why the pipeline did not give way, where its own settings or words tell (B13)."""
     thrown_away = any(f.thrown_away for u in draft.utterances for s in u.segments for f in s.finals)
     least = scene.facts.started.min_words if scene.facts.started is not None else None
-    if least is not None and draft.words and len(draft.words) < least:
+    # The pipeline counts what stands between spaces, in every script.
+    heard = sum(len((u.text or "").split()) for u in draft.utterances)
+    if least is not None and draft.words and heard < least:
         return "min_words"
     if any(lo <= draft.u_on_ns < hi for lo, hi in scene.mutes):
         return "muted"
@@ -254,7 +256,7 @@ def class_if_unwanted(scene: Scene, draft: OverlapDraft) -> WantClass | None:
         return "echo"
     if scene.recogniser and not draft.words:
         return "noise"
-    return "backchannel" if scene.lexicon.is_backchannel(draft.words) else None
+    return "backchannel" if draft.utterances[0].tongue.is_backchannel(draft.words) else None
 
 
 def _is_noise(scene: Scene, draft: OverlapDraft) -> bool | None:
@@ -273,7 +275,8 @@ def _is_noise(scene: Scene, draft: OverlapDraft) -> bool | None:
 
 def _wants_by_words(scene: Scene, draft: OverlapDraft) -> bool:
     """Words that are no backchannel, in this speech or in speech that follows at once into the agent's silence."""
-    if draft.words and not scene.lexicon.is_backchannel(draft.words):
+    tongue = draft.utterances[0].tongue
+    if draft.words and tongue.reads(draft.words) and not tongue.is_backchannel(draft.words):
         return True
     end = draft.u_off_ns
     if end is None:
@@ -284,7 +287,7 @@ def _wants_by_words(scene: Scene, draft: OverlapDraft) -> bool:
         if later.at_ns - end > scene.bounds.words_follow_ns:
             break
         heard = clip(scene.agent_spans(), later.at_ns, later.end_ns(scene.horizon_ns))
-        if later.words and not scene.lexicon.is_backchannel(later.words) and not heard:
+        if later.is_more and not heard:
             return True
     return False
 

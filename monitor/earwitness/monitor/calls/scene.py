@@ -10,7 +10,7 @@ from earwitness.monitor.calls.agent import Sound, Voice, agent_voices
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.facts import Facts, Run, Said
 from earwitness.monitor.calls.intervals import Span, union
-from earwitness.monitor.calls.lexicon import Lexicon, lexicon, tokens
+from earwitness.monitor.calls.lexicon import Lexicon, language_of, lexicon, tokens
 from earwitness.monitor.calls.speech import Segment, caller_segments, mute_spans
 from earwitness.monitor.calls.transcripts import assign, assign_others, places_of_late_words, text_of, words_of
 
@@ -28,6 +28,10 @@ class Utterance:
     words_only: bool = False
     final_text: str | None = None
     echo: bool = False
+    language: str | None = None
+    """Of words that stand alone: as the recogniser tells it."""
+    tongue: Lexicon = field(default_factory=lambda: lexicon(None))
+    """The word lists that judge it: of the language that was heard, else of the call's."""
 
     @property
     def muted(self) -> bool:
@@ -43,6 +47,17 @@ class Utterance:
     def words(self) -> tuple[str, ...]:
         """What was heard of it."""
         return tokens(self.final_text) if self.final_text is not None else words_of(self.segments)
+
+    @property
+    def is_backchannel(self) -> bool:
+        """Whether words were heard of it, and all are backchannels of its language."""
+        return self.tongue.is_backchannel(self.words)
+
+    @property
+    def is_more(self) -> bool:
+        """Whether words were heard of it that are no backchannels, as far as there are lists to tell."""
+        words = self.words
+        return bool(words) and self.tongue.reads(words) and not self.tongue.is_backchannel(words)
 
     @property
     def text(self) -> str | None:
@@ -84,7 +99,8 @@ class Scene:
     voices: list[Voice]
     phantoms: list[int]
     loose_words: list[Said]
-    lexicon: Lexicon
+    tongues: tuple[Lexicon, ...]
+    """Word lists of the languages that the agent may speak: the call's and those that the caller was heard in."""
     recogniser: bool
     caller_edges: bool
     """Whether a source of caller edges exists."""
@@ -156,7 +172,7 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
         realtime = facts.started is not None and facts.started.mode == "realtime"
         places = places_of_late_words(facts, said, bounds) if realtime else [s.at_ns for s in said]
         utterances = [
-            Utterance([], None, None, at, words_only=True, final_text=s.text)
+            Utterance([], None, None, at, words_only=True, final_text=s.text, language=s.language)
             for at, s in sorted(zip(places, said, strict=True), key=lambda pair: (pair[0], pair[1].at_ns))
         ]
         loose = []
@@ -167,9 +183,20 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
     sounds = sorted(((s.on_ns, s, v) for v in heard.voices for s in v.sounds), key=lambda t: t[0])
     return Scene(
         facts, bounds, as_of_ns, over, segments, utterances, heard.voices, heard.phantoms, loose,
-        lexicon(started.language if started is not None else None), recogniser, caller_edges,
+        _tongues(facts, utterances, bounds), recogniser, caller_edges,
         agent_edges, mute_spans(facts, as_of_ns), sounds,
     )  # fmt: skip
+
+
+def _tongues(facts: Facts, utterances: Sequence[Utterance], bounds: Bounds) -> tuple[Lexicon, ...]:
+    """Give each utterance the word lists that judge it; all the languages of the call."""
+    spoken = facts.started.language if facts.started is not None else None
+    for utterance in utterances:
+        heard = next((s.language for s in reversed(utterance.segments) if s.language), utterance.language)
+        utterance.tongue = lexicon(heard or spoken, bounds.words)
+    names = {language_of(spoken): None}
+    names |= {kind.removeprefix("language:"): None for kind in sorted(facts.had) if kind.startswith("language:")}
+    return tuple(lexicon(name, bounds.words) for name in names)
 
 
 def _utterances(segments: Sequence[Segment], bounds: Bounds) -> list[Utterance]:

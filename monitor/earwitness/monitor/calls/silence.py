@@ -156,10 +156,12 @@ class _Owing:
             tool.called_ns >= voice.on_ns - self.scene.bounds.settle_ns and tool.called_ns <= max(at, off)
             for tool in self.scene.facts.tools.values()
         )
-        return not started and self.scene.lexicon.promises_action(_tail(self.scene, voice))
+        words = _tail(self.scene, voice)
+        return not started and any(tongue.promises_action(words) for tongue in self.scene.tongues)
 
     def _announced(self, voice: Voice) -> bool:
-        return voice.run is not None and self.scene.lexicon.announces_wait(_tail(self.scene, voice))
+        words = _tail(self.scene, voice)
+        return any(tongue.announces_wait(words) for tongue in self.scene.tongues)
 
     def _held(self, at: int) -> bool:
         state = False

@@ -45,6 +45,8 @@ class Segment:
     """Words of somebody else, where the caller's are missing: then it was somebody else who spoke."""
     closed_by_final: bool = False
     """A final came for it, be it an empty one."""
+    language: str | None = None
+    """That of its words, where the recogniser tells it."""
 
     @property
     def start_ns(self) -> int:

@@ -31,6 +31,7 @@ def assign(said: Sequence[Said], segments: Sequence[Segment], bounds: Bounds, *,
             continue
         if one.utterance is not None:
             by_utterance[one.utterance] = segment
+        segment.language = one.language or segment.language
         if one.final:
             segment.closed_by_final = True
             if tokens(one.text):

@@ -220,7 +220,7 @@ class _Walk:
             return False
         if utterance.at_ns - last.u_off_ns > self.bounds.overlap_join_ns:
             return False
-        if self.scene.lexicon.is_backchannel(utterance.words):
+        if utterance.is_backchannel:
             return False
         last.utterances.append(utterance)
         last.words += utterance.words
@@ -281,11 +281,7 @@ class _Walk:
             if later.on_ns - end >= bounds.caller_merge_ns:
                 break
             long = later.end_ns(self.scene.horizon_ns) - later.on_ns > bounds.backchannel_most_ns
-            if (
-                self.scene.lexicon.is_backchannel(later.words)
-                or not (later.words or long)
-                or is_echo(self.scene, later)
-            ):
+            if later.is_backchannel or not (later.words or long) or is_echo(self.scene, later):
                 break
             end = later.end_ns(self.scene.horizon_ns)
         return end
@@ -307,8 +303,7 @@ class _Walk:
             if later.at_ns - end > bounds.premature_gap_ns or later.at_ns - at_ns > bounds.premature_after_ns:
                 return False
             words = later.words
-            lexicon = self.scene.lexicon
-            small = lexicon.is_stop(words) or (later.at_ns >= at_ns and lexicon.is_backchannel(words))
+            small = later.tongue.is_stop(words) or (later.at_ns >= at_ns and later.is_backchannel)
             return bool(words) and not small and not is_echo(self.scene, later)
         return False
 

@@ -16,13 +16,15 @@ from typing import Any, TypeVar
 from earwitness.alerts.quantities import duration_s
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.calls.bounds import Bounds, S
+from earwitness.monitor.calls.lexicon import LISTS, WordsAdded, language_of
+from earwitness.monitor.calls.tokens import tokens
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.home import home
 from earwitness.monitor.log.open import LogSettings, open_log
 from earwitness.monitor.log.protocol import Log
 from earwitness.monitor.log.url import LogUrl, SqliteUrl, default_log_url, parse_log_url
 from earwitness.monitor.logging import configure
-from earwitness.monitor.settings import Settings, Sources, load_settings, option
+from earwitness.monitor.settings import Settings, Sources, Words, load_settings, option
 from earwitness.monitor.strict_yaml import did_you_mean
 
 T = TypeVar("T")
@@ -68,16 +70,18 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
     return MonitorSettings(
         label_keys={key: values or None for key, values in settings.label_keys.items()},
         max_label_values=settings.label_values_max,
-        bounds=bounds_of(settings.bounds),
+        bounds=bounds_of(settings.bounds, settings.words),
         metrics=settings.metrics.enabled,
         metrics_host=settings.metrics.host,
         metrics_port=settings.metrics.port,
     )
 
 
-def bounds_of(changed: Mapping[str, float]) -> Bounds:
-    """The definitions' bounds with changes, durations in seconds: ``turn_gap_s: 2.5``. Raises BadInput."""
-    known = {f.name.removesuffix("_ns") + "_s" if f.name.endswith("_ns") else f.name: f for f in fields(Bounds)}
+def bounds_of(changed: Mapping[str, float], words: Mapping[str, Words] | None = None) -> Bounds:
+    """The definitions' bounds with changes, durations in seconds: ``turn_gap_s: 2.5``; ``words``: small words that the
+    site adds. Raises BadInput."""
+    numbers = [f for f in fields(Bounds) if f.name != "words"]
+    known = {f.name.removesuffix("_ns") + "_s" if f.name.endswith("_ns") else f.name: f for f in numbers}
     given: dict[str, Any] = {}
     for name, value in changed.items():
         if name not in known:
@@ -88,7 +92,17 @@ def bounds_of(changed: Mapping[str, float]) -> Bounds:
         given[bound.name] = (
             value if isinstance(bound.default, float) else round(value * (S if name != bound.name else 1))
         )
-    return Bounds(**given)
+    return Bounds(**given, words=_words_added(words or {}))
+
+
+def _words_added(words: Mapping[str, Words]) -> WordsAdded:
+    """The site's phrases in one order, each in its one form, so that equal lists have equal ids."""
+    return tuple(
+        (language, name, phrases)
+        for language, lists in sorted((language_of(tag), lists) for tag, lists in words.items())
+        for name in LISTS
+        if (phrases := tuple(sorted({" ".join(tokens(phrase)) for phrase in getattr(lists, name)})))
+    )
 
 
 @contextlib.asynccontextmanager
