@@ -31,6 +31,7 @@ class Teller:
         self.realtime = self.maybe(0.15)
         self.caller_edges = chance.choice(CALLER_EDGES)
         self.agent_edges = chance.choice(AGENT_EDGES)
+        self.recogniser = self.maybe(0.85)
         self.said_by_agent = ""
 
     def maybe(self, share: float) -> bool:
@@ -56,7 +57,7 @@ class Teller:
         chance, put = self.chance, self.script.put
         put(
             0.0, "call_started", agent="clinic", version=chance.choice(["1", "2"]),
-            mode="realtime" if self.realtime else "cascade", recogniser=chance.choice([True, False, None]),
+            mode="realtime" if self.realtime else "cascade", recogniser=self.recogniser,
             caller_edges=self.caller_edges, agent_edges=self.agent_edges,
             language=chance.choice(["en", "en-US", "de", "xx", None]), min_words=chance.choice([None, 2]),
         )  # fmt: skip
@@ -218,6 +219,8 @@ class Teller:
             self._words(on, off, words, more.get("participant"), party=party)
 
     def _words(self, on: float, off: float, words: str, participant: str | None, *, party: str = "caller") -> None:
+        if not self.recogniser:
+            return
         put, chance = self.script.put, self.chance
         more: dict[str, Any] = {"party": party, "participant": participant}
         if self.maybe(0.3):
