@@ -212,3 +212,38 @@ def test_label_keys_that_metrics_cannot_tell_apart_are_refused(keys: list[str], 
     with pytest.raises(BadInput) as caught:
         load_settings(Sources(options={"label_keys": (dict.fromkeys(keys, ()), "--set label_keys")}))
     assert str(caught.value).startswith(f"--set label_keys: {says}")
+
+
+def test_a_site_adds_small_words_of_its_own(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "words:\n  en: {backchannels: [righty-ho, tickety boo], stops: [whoa]}\n  ja: {backchannels: [はい]}\n",
+    )
+
+    settings = load_settings(Sources(here=tmp_path, environ={"EARWITNESS_WORDS__PT__STOPS": "calma aí, opa"}))
+
+    assert settings.words["en"].backchannels == ("righty-ho", "tickety boo")
+    assert settings.words["ja"].backchannels == ("はい",)
+    assert settings.words["pt"].stops == ("calma aí", "opa")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("words: {english: {stops: [whoa]}}", '"english" is no language; write a code such as "en"'),
+        ("words: {en: {backchanels: [x]}}", 'Did you mean "backchannels"?'),
+        ("words: {en: {stops: ['...']}}", 'en.stops: "..." has no word in it'),
+        ("words: {en: {stops: [Oh well], backchannels: [oh well]}}", '"Oh well" stands in backchannels and in stops'),
+        ("words: {en: {stops: [whoa]}, en-GB: {stops: [oi]}}", '"en-GB" and "en" are one language here'),
+        ("words: {ja: {stops: [待って]}}", "no lists ship for this language; give its backchannels"),
+        ("words: [uh]", "words"),
+    ],
+)
+def test_small_words_that_cannot_be_used_are_named(tmp_path: Path, text: str, complaint: str) -> None:
+    write(tmp_path, text)
+
+    with pytest.raises(BadInput) as caught:
+        load_settings(Sources(here=tmp_path))
+
+    assert "earwitness.yaml:1: words" in str(caught.value)
+    assert complaint in str(caught.value)

@@ -1,4 +1,4 @@
-"""``earwitness analyze FILE...``: event logs, offline, to the same numbers."""
+"""``earwitness analyze FILE...``: recordings, intervals and event logs, offline, to the same numbers."""
 
 from __future__ import annotations
 
@@ -9,44 +9,57 @@ import sys
 from earwitness.monitor import wording
 from earwitness.monitor.calls.report import report
 from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.cli.call_files import Listening, read_calls
 from earwitness.monitor.cli.composing import bounds_of, settings_of
-from earwitness.monitor.cli.drawing import draw_one, one_of, picture_path
 from earwitness.monitor.cli.entry import DONE, FAULT_FOUND
-from earwitness.monitor.cli.event_files import EventFile, named_lines, read_events
+from earwitness.monitor.cli.event_files import named_lines
 from earwitness.monitor.cli.views.analyze_view import analyze_view
-from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
+from earwitness.monitor.errors import BadInput
+
+_CHANNELS = {"left": 0, "right": 1}
 
 
 def execute(arguments: argparse.Namespace) -> int:
     arguments.log = None
     bounds = bounds_of(settings_of(arguments).bounds)
-    path = picture_path(arguments.svg) if arguments.svg else None
-    files = [read_events(name) for name in dict.fromkeys(arguments.files)]
+    files = read_calls(arguments.files, listening_of(arguments))
     records: list[AnyRecord] = []
-    calls = _calls(files)
-    if path is not None:
-        one_of(calls, arguments.call)  # before the work, since it may be wrong
-    for events in calls.values():
+    for events in files.calls.values():
         records += fold(events, bounds=bounds)
-    broken = [line for file in files for line in file.broken]
-    for said in named_lines(broken):
+    for said in named_lines(files.broken):
         sys.stderr.write(f"earwitness: {wording.printable(said, 300)}\n")
-    if path is not None:
-        draw_one(path, calls, arguments.call, records, bounds)
     found = report(records, bounds=bounds.id)
     if arguments.json:
         print(json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False))
     else:
-        names = [f"{file.name}  {wording.plural(file.events, 'event')}" for file in files]
-        print("\n".join(analyze_view(found, names)))
-    return FAULT_FOUND if broken else DONE
+        print("\n".join(analyze_view(found, files.told)))
+    return FAULT_FOUND if files.broken else DONE
 
 
-def _calls(files: list[EventFile]) -> dict[str, list[AnyEvent]]:
-    """Events by call, whichever files they stand in."""
-    calls: dict[str, list[AnyEvent]] = {}
-    for file in files:
-        for call_id, events in file.calls.items():
-            calls.setdefault(call_id, []).extend(events)
-    return calls
+def listening_of(arguments: argparse.Namespace) -> Listening:
+    """How recordings are to be read. Raises BadInput for channels that are none."""
+    caller = _channel(arguments.caller_channel, "--caller-channel")
+    agent = None if arguments.agent_channel is None else _channel(arguments.agent_channel, "--agent-channel")
+    if agent == caller:
+        raise BadInput("names the channel of the caller too", where="--agent-channel")
+    return Listening(
+        caller_channel=caller,
+        agent_channel=agent,
+        voice_activity=arguments.voice_activity,
+        caller=arguments.caller,
+        agent=arguments.agent,
+        words=arguments.words,
+        expect=arguments.expect,
+        language=arguments.language,
+    )
+
+
+def _channel(text: str, option: str) -> int:
+    if text in _CHANNELS:
+        return _CHANNELS[text]
+    if text.isascii() and text.isdecimal() and len(text) <= 3:
+        return int(text)
+    raise BadInput(
+        f'"{wording.printable(text, 20)}" is no channel; give left, right, or its number from 0', where=option
+    )
