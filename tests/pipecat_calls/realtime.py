@@ -73,7 +73,9 @@ class RealtimeService(RealtimeModel):
         if isinstance(frame, LLMContextFrame):
             self._context = frame.context
             results = sum(
-                message.get("role") == "tool" and "IN_PROGRESS" not in str(message.get("content"))
+                isinstance(message, dict)
+                and message.get("role") == "tool"
+                and "IN_PROGRESS" not in str(message.get("content"))
                 for message in frame.context.get_messages()
             )
             if results > self._results:

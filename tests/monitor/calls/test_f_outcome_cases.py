@@ -183,3 +183,36 @@ def test_an_end_of_unknown_cause_on_a_caller_who_awaits_or_speaks_is_not_contain
 
     assert (told.call.outcome, told.call.contained) == ("unknown", None)
     assert "nobody says who ended it" in told.call.outcome_reason
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome"),
+    [
+        ("no thanks, wait", "cut_off"),
+        ("thanks, and what about my other order?", "cut_off"),
+        ("thank you but the order is still not here and I want it", "cut_off"),
+        ("no thank you very much, goodbye", "contained"),
+        ("thanks a lot for your help", "contained"),
+        ("okay", "contained"),
+    ],
+)
+def test_only_words_that_take_leave_and_ask_nothing_more_close_a_call(call: Call, words: str, outcome: str) -> None:
+    story = call().user(40.0, 41.0, "that was it").bot(42.0, 44.0, "Goodbye and have a nice day!", cut=False)
+    assert story.user(44.5, 46.0, words).end(46.8, "agent").told().call.outcome == outcome
+
+
+@pytest.mark.parametrize(("at", "outcome"), [(9.0, "abandoned"), (4.5, "contained")])
+def test_a_caller_of_whom_no_word_was_ever_heard_and_who_waits_in_vain_abandons(
+    call: Call, at: float, outcome: str
+) -> None:
+    story = call().bot(0.5, 2.0, "How can I help you?", why="greeting", cut=False).user(2.5, 4.0)
+    told = story.end(at, "caller").told()
+    assert [t.turn_class for t in told.turns] == ["no_transcript"]
+    assert told.call.outcome == outcome
+
+
+def test_a_cough_after_words_that_were_answered_abandons_nothing(call: Call) -> None:
+    story = call().user(1.0, 2.0, "when are you open").bot(2.8, 5.0, "From nine to five.", cut=False).user(6.0, 6.3)
+    told = story.end(11.0, "caller").told()
+    assert [(t.turn_class, t.unanswered) for t in told.turns] == [("eligible", False), ("no_transcript", False)]
+    assert told.call.outcome == "contained"

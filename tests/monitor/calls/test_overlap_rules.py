@@ -239,3 +239,23 @@ def test_an_interruption_after_a_response_that_was_played_whole_did_not_end_it(c
     told = call().bot(10.0, 14.5, why="greeting", cut=False).user(13.0, 14.8, "a question").interruption(14.55)
     overlap = told.end(20.0).told().overlaps[0]
     assert (overlap.yielded_observed, overlap.yielded_caused, overlap.cell) == (True, False, "FN")
+
+
+# Cuts that nobody's speech explains
+
+
+@pytest.mark.parametrize(("cause", "spurious"), [("user_turn", 1), ("unknown", 1), ("dtmf", 0), ("application", 0)])
+def test_a_cut_that_a_key_or_the_application_asked_for_is_not_spurious(call: Call, cause: str, spurious: int) -> None:
+    told = call().bot(5.0, 5.3, why="greeting", cut=True).interruption(5.3, cause=cause).end(20.0).told()
+    assert told.facts.get("spurious_interruption", 0) == spurious
+    assert told.agent_turns[0].interrupted
+
+
+def test_nor_is_one_right_after_a_key_was_pressed(call: Call) -> None:
+    story = call().bot(5.0, 6.3, why="greeting", cut=True).put(6.1, "dtmf", party="caller", button="1")
+    assert "spurious_interruption" not in story.interruption(6.3).end(20.0).told().facts
+
+
+def test_nor_one_of_which_nobody_knows_whether_the_caller_spoke(call: Call) -> None:
+    story = call(mode="realtime", recogniser=None, caller_edges=()).bot(5.0, 6.3, why="greeting", cut=True)
+    assert "spurious_interruption" not in story.interruption(6.3, cause="service").end(20.0).told().facts

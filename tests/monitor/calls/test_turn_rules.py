@@ -378,3 +378,50 @@ def test_speech_to_speech_tools_end_where_the_last_of_them_answered(call: Call) 
     assert {k: v / 1e9 for k, v in story.told().turns[0].parts_ns.items()} == {
         "endpointing": 0.5, "model": 0.9, "tools": 0.8,
     }  # fmt: skip
+
+
+# When a turn's record is final
+
+
+def test_a_turn_is_final_once_nothing_of_its_answer_is_under_way(call: Call) -> None:
+    story = call().user(1.0, 2.0, "my balance").bot(3.0, 5.0, "Sure.", asked=2.3, name="a")
+    story.tool("balance", "called", 3.2, response_id="a").tool("balance", "result", 9.0)
+    story.bot(9.8, 11.0, "Forty.", why="tool_result", asked=9.0, after="a", name="b")
+    at = {now: story.told(as_of=now).turns[0] for now in (7.0, 12.0, 14.1, 30.0)}
+    assert {now: (t.final, t.generations) for now, t in at.items()} == {
+        7.0: (False, 1), 12.0: (False, 2), 14.1: (True, 2), 30.0: (True, 2),
+    }  # fmt: skip
+
+
+def test_what_begins_for_a_turn_whose_record_is_final_changes_it_no_more(call: Call) -> None:
+    story = call().user(1.0, 2.0, "my balance").bot(3.0, 5.0, "Sure.").bot(9.0, 10.0, "Sure.", asked=8.9)
+    before, after = story.told(as_of=8.5).turns[0], story.told().turns[0]
+    assert (before.final, before.generations, before.duplicate_reply) == (True, 1, 0)
+    assert (after.generations, after.duplicate_reply, after.revision) == (1, 0, 0)
+
+
+def test_late_finals_without_a_name_keep_the_order_in_which_the_words_were_said(call: Call) -> None:
+    story = call(mode="realtime", recogniser=None).bot(5.0, 20.0, cut=False)
+    told = story.user(10.0, 10.6).user(11.4, 11.7).final("hold on", 12.0).final("uh-huh", 12.3).end(30.0).told()
+    assert [(o.text, o.wanted, o.decided_by) for o in told.overlaps] == [
+        ("hold on", "yes", "words"),
+        ("uh-huh", "no", "backchannel"),
+    ]
+
+
+def test_in_a_pipeline_audio_that_breaks_into_a_turn_answers_nothing_however_long_it_talks_on(call: Call) -> None:
+    told = call().user(1.0, 4.0, "my order and the invoice").bot(2.0, 7.0, asked=1.9, cut=False).end(20.0).told()
+    assert told.interruptions == [(2.0, "overlap")]
+    assert [(t.answered_by, t.unanswered, t.reason) for t in told.turns] == [(None, True, "agent_interruption")]
+
+
+def test_a_tool_that_no_turn_waits_for_owes_no_speech(call: Call) -> None:
+    story = call().bot(0.5, 2.0, "Hello.", why="greeting", cut=False, name="g")
+    told = story.tool("warm_up", "called", 1.0, response_id="g").tool("warm_up", "result", 9.0).user(10.0, 11.0, "hi")
+    assert told.bot(12.0, 13.0).told().owed == []
+
+
+def test_once_the_caller_asks_again_the_silence_behind_a_tool_is_the_agents(call: Call) -> None:
+    story = call().user(1.0, 2.0, "book it").run("r", "requested", 2.3, why="user_turn").run("r", "tools_called", 2.5)
+    story.tool("book", "called", 2.5, response_id="r").user(8.0, 8.5, "hello?").tool("book", "result", 20.0)
+    assert story.end(21.0).told().owed == [{"agent": 0.5, "tool": 5.5}, {"agent": 12.5}]

@@ -111,7 +111,7 @@ def _ended(page: Page, fates: Sequence[Standing], stretches: Sequence[Stretch], 
         and scene.horizon_ns - last.end_ns(scene.horizon_ns) <= scene.bounds.still_speaking_ns
         and fates[-1].turn_class != "closing"
     )
-    awaits = bool(fates) and fates[-1].unanswered
+    awaits = bool(fates) and (fates[-1].unanswered or _deaf(page, fates[-1]))
     promised = page.carry.promised_transfer or any(promises_transfer(scene, v) for v in scene.voices)
     lost = bool(fates) and fates[-1].turn_class == "lost"
     left_open = Unfinished(awaits, speaking, lost, caller_spoke(page), promised, last_critical(page, stretches))
@@ -132,6 +132,13 @@ def _ended(page: Page, fates: Sequence[Standing], stretches: Sequence[Stretch], 
         "contained": came_to.contained,
         "outcome_reason": came_to.why,
     }
+
+
+def _deaf(page: Page, last: Standing) -> bool:
+    """Whether the caller spoke, waited in vain, and in all the call no word of theirs was ever heard: what then looks
+    like noise was as likely every question that they had."""
+    waited = last.waited_ns is not None and last.waited_ns > page.scene.bounds.closing_ns
+    return last.turn_class == "no_transcript" and waited and "words" not in page.scene.facts.had
 
 
 def _facts(page: Page) -> dict[str, int]:

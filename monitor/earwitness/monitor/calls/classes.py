@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from earwitness.monitor.calls.lexicon import Lexicon
 from earwitness.monitor.calls.outcome import takes_leave
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.transcripts import interim_only, text_of
 from earwitness.monitor.calls.turns import Talk, TurnDraft
 from earwitness.monitor.contract.records import EndCause, Reason, TurnClass
+
+MOST_WORDS_BEHIND_LEAVE: Final = 5
+"""As in "thanks a lot for your help"; more are a sentence of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +100,21 @@ def _took_leave(scene: Scene, turn: TurnDraft, took_leave: bool) -> bool:
     words, last = words_in(turn), turn.utterances[-1]
     if last.inferred and not last.words:
         return False
-    if not scene.lexicon.is_closing(words) and not scene.lexicon.is_backchannel(words):
+    if not _closes(last.tongue, words, turn_text(turn) or "") and not last.tongue.is_backchannel(words):
         return False
     return took_leave or any(takes_leave(scene, v) for v in scene.voices)
+
+
+def _closes(lexicon: Lexicon, words: Sequence[str], text: str) -> bool:
+    """Whether the words take leave and ask for nothing more: behind the last words of leave stand few others, none
+    that stop the agent ("no thanks, wait") and no question ("thanks, and my other order?")."""
+    starts = [n for n in range(len(words)) if lexicon.is_closing(words[n:])]
+    if not starts or text.rstrip().endswith(("?", "？", "؟")):
+        return False
+    begins = starts[-1]
+    ends = next(n for n in range(begins + 1, len(words) + 1) if lexicon.is_closing(words[begins:n]))
+    rest = words[ends:]
+    return len(rest) <= MOST_WORDS_BEHIND_LEAVE and not any(lexicon.is_stop(rest[n:]) for n in range(len(rest)))
 
 
 def _reason(scene: Scene, talk: Talk, turn: TurnDraft, turn_class: TurnClass, until_ns: int) -> Reason | None:

@@ -136,6 +136,8 @@ def _turn_ended(f: Facts, entry: Entry) -> None:
 
 def _interruption(f: Facts, entry: Entry) -> None:
     f.interruptions.append(entry[0])
+    if entry[3].cause in ("dtmf", "application", "voicemail"):
+        f.meant_cuts.append(entry[0])
     f.voicemail = f.voicemail or entry[3].cause == "voicemail"
 
 
@@ -173,6 +175,10 @@ def _transcript(f: Facts, entry: Entry) -> None:
         f.said_by_others.append(said)
         return
     f.had.add("said")
+    if e.text.strip() and not e.eager:
+        f.had.add("words")
+    if e.language:
+        f.had.add(f"language:{language_of(e.language)}")
     f.said.append(said)
 
 
@@ -237,7 +243,9 @@ def _mute(f: Facts, entry: Entry) -> None:
 
 
 def _dtmf(f: Facts, entry: Entry) -> None:
-    f.dtmf += entry[3].party == "caller"
+    if entry[3].party == "caller":
+        f.dtmf += 1
+        f.meant_cuts.append(entry[0])
 
 
 def _participant(f: Facts, entry: Entry) -> None:

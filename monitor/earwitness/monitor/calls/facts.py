@@ -150,6 +150,8 @@ class Facts:
     runs: dict[str, Run] = field(default_factory=dict[str, Run])
     turn_ends: list[TurnEnd] = field(default_factory=list[TurnEnd])
     interruptions: list[int] = field(default_factory=list[int])
+    meant_cuts: list[int] = field(default_factory=list[int])
+    """Interruptions that a key or the application asked for, and keys pressed: no speech is missing behind them."""
     said: list[Said] = field(default_factory=list[Said])
     said_by_others: list[Said] = field(default_factory=list[Said])
     agent_said: list[Said] = field(default_factory=list[Said])

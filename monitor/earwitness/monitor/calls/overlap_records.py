@@ -33,6 +33,7 @@ def write_overlaps(page: Page) -> None:
             "u_on_ns": draft.u_on_ns,
             "u_off_ns": end,
             "agent_turn": page.voice_id(draft.voice),
+            "a_off_ns": stop.stopped_ns if stop.lasting and not unrelated else None,
             "silent_for_ns": None if unrelated else stop.silent_for_ns,
             "talk_over_ns": None if speaking or draft.uncertain else talk_over_ns(scene, draft),
             "resumed_after_ns": None if unrelated else stop.resumed_after_ns,
@@ -95,10 +96,15 @@ def verdict(basis: Basis, overlap_id: str, facts: Facts, bounds: Bounds) -> Cont
 
 
 def _spurious(scene: Scene) -> list[int]:
-    """Cuts of the agent by the pipeline with no caller speech near (B18)."""
+    """Cuts of the agent by the pipeline with no caller speech near (B18), and no key or application that wanted them.
+    Where nobody listens for the caller, nobody knows."""
     near, found = scene.bounds.spurious_near_ns, dict[int, int]()
+    if not scene.caller_edges:
+        return []
     for at in scene.facts.interruptions:
         if not scene.over and scene.horizon_ns - at < near:
+            continue
+        if any(abs(meant - at) <= near for meant in scene.facts.meant_cuts):
             continue
         cut = scene.audible_at(at) or scene.audible_at(max(at - scene.bounds.match_ns, 0))
         if cut is None or cut[1].truncated is False:

@@ -9,7 +9,7 @@ from earwitness.monitor.calls.bounds import S
 from earwitness.monitor.calls.facts import Run
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.silence import Stretch
-from earwitness.monitor.calls.turn_records import turn_of_tool
+from earwitness.monitor.calls.turns import turn_of_tool
 from earwitness.monitor.contract.records import DeadAir, StageSample, ToolCall
 
 
@@ -34,7 +34,7 @@ def write_dead_air(page: Page, stretches: Sequence[Stretch]) -> None:
 def write_tools(page: Page) -> None:
     """Write the tool calls."""
     for tool in page.scene.facts.tools.values():
-        turn = turn_of_tool(page, tool)
+        turn = turn_of_tool(page.talk, tool)
         timed = tool.ended_ns is not None and tool.status != "cancelled"
         took = tool.measured_ns if tool.measured_ns is not None else (tool.ended_ns or 0) - tool.called_ns
         content: Content = {

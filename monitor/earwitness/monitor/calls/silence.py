@@ -13,7 +13,7 @@ from earwitness.monitor.calls.facts import ToolLife
 from earwitness.monitor.calls.intervals import Span, clip, subtract, total, union
 from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.scene import Scene
-from earwitness.monitor.calls.turns import Talk
+from earwitness.monitor.calls.turns import Talk, turn_of_tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class _Owing:
         self.scene = scene
         horizon = scene.horizon_ns
         self.waiting = _waiting(scene, talk)
-        self.tools = _running(scene, lambda tool: tool.blocking)
+        self.tools = _running_for_turns(scene, talk)
         self.any_tools = _running(scene, lambda _: True)
         self.transfers = _transferring(scene)
         self.said = sorted((s.end_ns(horizon), n) for n, v in enumerate(scene.voices) for s in v.sounds)
@@ -198,6 +198,20 @@ def _greeted_ns(scene: Scene, start_ns: int) -> int:
 def _running(scene: Scene, which: Callable[[ToolLife], bool]) -> list[Span]:
     tools = scene.facts.tools.values()
     return union((t.called_ns, t.ended_ns if t.ended_ns is not None else scene.horizon_ns) for t in tools if which(t))
+
+
+def _running_for_turns(scene: Scene, talk: Talk) -> list[Span]:
+    """When a tool ran that an answer waited for: up to the next caller turn, from which on that one waits."""
+    spans: list[Span] = []
+    for tool in scene.facts.tools.values():
+        turn = turn_of_tool(talk, tool)
+        if not tool.blocking or turn is None:
+            continue
+        after = next((t.start_ns for t in talk.turns if t.start_ns > turn.start_ns), scene.horizon_ns)
+        until = min(scene.horizon_ns if tool.ended_ns is None else tool.ended_ns, after)
+        if tool.called_ns < until:
+            spans.append((tool.called_ns, until))
+    return union(spans)
 
 
 def _transferring(scene: Scene) -> list[Span]:

@@ -19,6 +19,8 @@ def assign(said: Sequence[Said], segments: Sequence[Segment], bounds: Bounds, *,
     own = [s for s in segments if not s.other]
     by_utterance: dict[str, Segment] = {}
     loose: list[Said] = []
+    latest: tuple[Said, Segment] | None = None
+    """The last final that was placed by its arrival alone, and where."""
     for one in said:
         if one.eager:
             continue
@@ -29,6 +31,10 @@ def assign(said: Sequence[Said], segments: Sequence[Segment], bounds: Bounds, *,
         if segment is None:
             loose.append(one)
             continue
+        by_arrival = one.start_ns is None and one.end_ns is None and one.utterance not in by_utterance
+        if one.final and by_arrival and tokens(one.text):
+            segment = _in_order(segment, latest, bounds)
+            latest = one, segment
         if one.utterance is not None:
             by_utterance[one.utterance] = segment
         segment.language = one.language or segment.language
@@ -128,6 +134,20 @@ def _home(one: Said, segments: Sequence[Segment], bounds: Bounds, horizon_ns: in
     if open_ones:
         return open_ones[-1]
     return going_on[-1] if going_on else ended[-1]
+
+
+def _in_order(segment: Segment, latest: tuple[Said, Segment] | None, bounds: Bounds) -> Segment:
+    """Where a final goes that would lie before the final that came before it: words come in the order in which they
+    were said, so that where both segments were over by then the earlier words move to the earlier of them."""
+    if latest is None:
+        return segment
+    before, later = latest
+    end = segment.off_ns
+    over = end is not None and end <= before.at_ns <= end + bounds.words_reach_ns
+    if segment.start_ns >= later.start_ns or segment.finals or later.finals != [before] or not over:
+        return segment
+    segment.finals, segment.closed_by_final, later.finals = [before], True, []
+    return later
 
 
 def _distance(segment: Segment, start_ns: int, end_ns: int, horizon_ns: int) -> int:

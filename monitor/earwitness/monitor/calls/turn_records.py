@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from earwitness.monitor.calls.classes import Standing, is_interim_only, standing, turn_text
-from earwitness.monitor.calls.facts import Run, ToolLife
+from earwitness.monitor.calls.facts import Run
 from earwitness.monitor.calls.latency import decided, evidence_of_onset, measure, parts
 from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.stalls import agent_text, stalled
-from earwitness.monitor.calls.turns import TurnDraft
+from earwitness.monitor.calls.turns import TurnDraft, turn_of_tool
 from earwitness.monitor.contract.records import Turn
 
 
@@ -34,21 +34,30 @@ def write_turns(page: Page) -> list[Standing]:
         page.count("duplicate_reply", start, content["duplicate_reply"])
         if not shown or turn.doubtful:
             continue
-        settle_at = turn.answer_ns if turn.answer_ns is not None else fate.until_ns
+        _, done = _work(page, turn, fate)
         at = turn.u_off_ns if turn.u_off_ns is not None else start
-        final = fate.resolved and page.settled(settle_at)
+        final = fate.resolved and page.settled(done)
         page.add(Turn, page.turn_id(turn) or "", at, content, final=final, place_ns=start)
     return fates
 
 
-def turn_of_tool(page: Page, tool: ToolLife) -> TurnDraft | None:
-    """The turn for which a tool was called."""
-    if tool.run is not None and tool.run in page.talk.owner:
-        return page.talk.owner[tool.run]
-    if tool.run is not None:
-        return None
-    before = [t for t in page.talk.turns if t.start_ns <= tool.called_ns]
-    return before[-1] if before else None
+def _work(page: Page, turn: TurnDraft, fate: Standing) -> tuple[list[Run], int]:
+    """The responses of a turn, and when it was through with: answered (or the wait in vain), all that was under way
+    said, every tool back. What begins for it later than ``Bounds.settle_ns`` after that comes when its record is final
+    and changes it no more."""
+    scene = page.scene
+    own = [(r.asked_ns, r) for r in scene.facts.runs.values() if page.talk.owner.get(r.id) is turn]
+    done = turn.answer_ns if turn.answer_ns is not None else fate.until_ns
+    taken: list[Run] = []
+    for asked, run in sorted(((at, run) for at, run in own if at is not None), key=lambda pair: pair[0]):
+        if asked > done + scene.bounds.settle_ns:
+            break
+        taken.append(run)
+        ends = [run.last_ns]
+        ends += [scene.horizon_ns if v.off_ns is None else v.off_ns for v in scene.voices if v.run is run]
+        ends += [t.ended_ns or scene.horizon_ns for t in scene.facts.tools.values() if t.run == run.id]
+        done = max(done, *ends)
+    return taken, done
 
 
 def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool) -> Content:
@@ -62,7 +71,7 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool) -> Conte
     u_off = turn.u_off_ns
     known_off = u_off if not last.inferred and not last.off_at_most else None
     d = end.at_ns if end is not None else None
-    runs = [r for r in scene.facts.runs.values() if talk.owner.get(r.id) is turn]
+    runs, _ = _work(page, turn, fate)
     models = [r for r in runs if r.why not in ("application", "prompt", "greeting", "resumed") and "requested" in r.at]
     evidence: dict[str, str] = {}
     if turn.u_on_ns is not None:
@@ -72,7 +81,7 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool) -> Conte
     if turn.answer is not None and turn.answer_ns is not None:
         evidence["a_on"] = evidence_of_onset(turn.answer, turn.answer_ns)
     audible = {id(v.run) for v in scene.voices}
-    tools = tuple(t.id for t in scene.facts.tools.values() if turn_of_tool(page, t) is turn)
+    tools = tuple(t.id for t in scene.facts.tools.values() if turn_of_tool(talk, t) is turn)
     return {
         "u_on_ns": turn.u_on_ns,
         "u_off_ns": u_off,
@@ -97,7 +106,7 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool) -> Conte
         "duplicate_reply": _repeats(scene, runs),
         "empty_completion": sum("empty" in r.at for r in runs),
         "cancelled_generation": sum("cancelled" in r.at and id(r) not in audible for r in runs),
-        "stalled": any(stalled(scene, talk, v) for v in scene.voices if v.run is not None and v.run in runs),
+        "stalled": any(stalled(scene, talk, v) for v in scene.voices if v.run in runs),
         "tool_ids": tools,
     }
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from earwitness.monitor.calls.agent import Sound, Voice
-from earwitness.monitor.calls.facts import Run
+from earwitness.monitor.calls.facts import Run, ToolLife
 from earwitness.monitor.calls.overlaps import OverlapDraft, is_echo, judge, stop_of
 from earwitness.monitor.calls.scene import Scene, Utterance
 
@@ -74,6 +74,14 @@ class Talk:
     interruptions: list[InterruptionDraft] = field(default_factory=list[InterruptionDraft])
     owner: dict[str, TurnDraft] = field(default_factory=dict[str, TurnDraft])
     """Which turn each response belongs to, by response id."""
+
+
+def turn_of_tool(talk: Talk, tool: ToolLife) -> TurnDraft | None:
+    """The turn for which a tool was called."""
+    if tool.run is not None:
+        return talk.owner.get(tool.run)
+    before = [t for t in talk.turns if t.start_ns <= tool.called_ns]
+    return before[-1] if before else None
 
 
 def follow(scene: Scene, *, overlaps_before: int = 0) -> Talk:
