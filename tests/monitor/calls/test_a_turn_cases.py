@@ -25,6 +25,25 @@ def test_a01_flicker_inside_one_reply_is_one_agent_turn(call: Call) -> None:
     assert [(a.a_on_ns, a.a_off_ns) for a in told.agent_turns] == [(3_400_000_000, 7_000_000_000)]
 
 
+def test_a01_the_outputs_own_flicker_makes_no_second_reply(call: Call) -> None:
+    story = call().vad_start(1.2).vad_stop(2.5, 0.2).final("hello there", 2.6).bot(3.4, 7.0, asked=2.7)
+    for on, off in ((3.4, 5.10), (5.11, 7.0)):
+        story.edge(True, on, party="agent", evidence="decision").edge(False, off, party="agent", evidence="decision")
+    told = story.told()
+    assert told.latencies == [1.1]
+    assert [(a.a_on_ns, a.a_off_ns) for a in told.agent_turns] == [(3_400_000_000, 7_000_000_000)]
+    assert "phantom_speech" not in told.facts
+
+
+def test_a01_stretches_of_two_responses_never_merge(call: Call) -> None:
+    told = call().user(1.0, 2.3, "hello there").bot(3.4, 5.10).bot(5.11, 7.0, asked=3.5).told()
+    assert told.latencies == [1.1]
+    assert [(a.a_on_ns, a.a_off_ns) for a in told.agent_turns] == [
+        (3_400_000_000, 5_100_000_000),
+        (5_110_000_000, 7_000_000_000),
+    ]
+
+
 def test_a02_padding_silence_is_no_speech_and_no_barge_in(call: Call) -> None:
     told = (
         call()
@@ -42,6 +61,8 @@ def test_a02_padding_silence_is_no_speech_and_no_barge_in(call: Call) -> None:
     assert told.facts["phantom_speech"] == 1
     assert [(t.text, t.u_off_ns / 1e9) for t in told.turns] == [("yes", 5.8)]
     assert len(told.agent_turns) == 1
+    assert told.cells == []
+    assert told.interruptions == []
 
 
 def test_a07_without_any_edge_there_is_no_latency_and_it_is_said(call: Call) -> None:
@@ -107,6 +128,8 @@ def test_a20_speech_without_words_has_no_latency(call: Call) -> None:
     )
     assert told.latencies == [None]
     assert [(t.turn_class, t.reason, t.unanswered) for t in told.turns] == [("no_transcript", "no_transcript", False)]
+    assert [(t.at_least_ns, t.answered_by) for t in told.turns] == [(None, None)]
+    assert [(a.why, a.answers) for a in told.agent_turns] == [("prompt", None)]
 
 
 def test_a23_after_the_greeting_it_is_the_callers_move(call: Call) -> None:
@@ -151,6 +174,13 @@ def test_a04_a_second_end_of_the_same_response_changes_nothing(call: Call) -> No
     assert [t.generations for t in told.turns] == [1]
 
 
+def test_a04_an_end_without_an_open_start_changes_nothing(call: Call) -> None:
+    told = call().user(1.0, 2.5, "hi").bot(3.3, 6.0, name="r").run("r", "ended", 3.9).run("ghost", "ended", 7.0).told()
+    assert [(s.metric, s.value_ns) for s in told.stages] == [("duration", 650_000_000)]
+    assert [t.generations for t in told.turns] == [1]
+    assert told.unspoken == []
+
+
 def test_a08_a_duration_the_size_of_the_epoch_is_invalid_not_a_value(call: Call) -> None:
     story = call()
     for n in range(100):
@@ -176,6 +206,20 @@ def test_a09_an_edge_of_an_earlier_turn_is_no_anchor(call: Call) -> None:
     assert told.latencies == [0.9, None]
     assert told.turns[1].reason == "stale_anchor"
     assert told.turns[1].at_least_ns == 730_000_000
+
+
+def test_a10_the_frameworks_own_delay_is_no_measurement_of_ours(call: Call) -> None:
+    story = call(caller_edges=(), agent_edges=("playout",))
+    for n, true_delay in enumerate((0.6, 0.9, 1.4, 2.0, 2.4)):
+        at = 20.0 * n + 10
+        story.final("yes", at + 0.2).turn_end(at + true_delay).bot(at + true_delay + 0.8, at + 6, asked=at + true_delay)
+        story.put(at + true_delay, "stage", service="turn", metric="end_of_turn_delay", value_s=0.5)
+    told = story.told()
+    assert [(t.endpoint_delay_ns, t.response_latency_ns, t.reason) for t in told.turns] == [
+        (None, None, "no_acoustic_anchor")
+    ] * 5
+    shown = [(s.service, s.metric, s.value_ns) for s in told.stages if s.metric != "duration"]
+    assert shown == [("turn", "end_of_turn_delay", 500_000_000)] * 5
 
 
 def test_a10_a_latency_that_never_varies_is_flagged(call: Call) -> None:
@@ -217,6 +261,7 @@ def test_a13_speech_to_speech_counts_from_the_callers_last_word(call: Call) -> N
         .edge(False, 8.0, evidence="server")
         .final("a long question", 8.2)
         .bot(8.32, 10.0, asked=8.05)
+        .put(8.4, "stage", service="realtime", metric="ttfb", value_s=8.32)
         .told()
     )
     assert told.latencies == [0.32]
@@ -307,6 +352,8 @@ def test_a22_speech_without_an_end_stops_at_the_last_audio(call: Call) -> None:
     assert [(t.u_on_ns, t.u_off_ns) for t in told.turns] == [(30_000_000_000, 31_500_000_000)]
     assert told.latencies == [None]
     assert told.facts["end_inferred"] == 1
+    assert told.call.talk_ns["caller"] == 1_500_000_000
+    assert told.cells == []
 
 
 def test_a23_a_caller_who_talks_before_the_greeting(call: Call) -> None:

@@ -253,11 +253,12 @@ def test_b16_a_later_run_that_is_no_backchannel_belongs_to_the_first(call: Call)
 
 
 def test_b18_a_cut_with_nobody_speaking_is_spurious(call: Call) -> None:
-    told = call().bot(5.0, 5.3, why="greeting", cut=True).interruption(5.3).end(20.0).told()
+    story = call().bot(5.0, 5.3, "It is on its way to you.", why="greeting", cut=True, name="r").interruption(5.3)
+    told = story.say("r", 5.3, spoken="It").say("r", 5.31, unspoken="is on its way to you.").end(20.0).told()
     assert told.facts["spurious_interruption"] == 1
+    assert [(a.interrupted, a.text, a.unspoken) for a in told.agent_turns] == [(True, "It", "is on its way to you.")]
     assert told.overlaps == []
     assert told.turns == []
-    assert told.agent_turns[0].interrupted
 
 
 def test_c10_words_without_speech_open_no_turn_and_contain_nothing(call: Call) -> None:

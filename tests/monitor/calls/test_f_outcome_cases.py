@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from earwitness.monitor.calls.report import report
+
 Call = Callable[..., Any]
 
 
@@ -33,6 +35,15 @@ def test_f01_how_it_ended_is_not_what_was_achieved(
     assert (told.call.outcome, told.call.in_scope, told.call.contained) == (outcome, in_scope, contained)
 
 
+def test_f01_of_three_calls_that_the_agent_ended_one_counts_and_none_is_contained(call: Call) -> None:
+    records: list[Any] = []
+    for n, said in enumerate(("voicemail", "wrong_number", "declined")):
+        story = call().user(1.0, 2.0, "hello").bot(2.8, 5.0).put(5.5, "app", source="app", name="outcome", value=said)
+        told = story.end(6.0, "agent").told()
+        records += [r.model_copy(update={"call_id": f"c{n}"}) for r in told.records]
+    assert report(records)["summary"]["outcomes"] == {"contained": 0, "in_scope": 1}
+
+
 def test_f02_a_frozen_call_is_abandoned(call: Call) -> None:
     told = (
         call()
@@ -57,9 +68,10 @@ def test_f02_leaving_shortly_after_critical_dead_air_is_abandoning_too(call: Cal
 
 
 def test_f03_a_dropped_line_is_not_completion(call: Call) -> None:
-    told = call().bot(30.0, 39.0).put(39.9, "transport", event="error").end(40.0, "transport").told()
-    assert told.call.end_cause == "transport"
-    assert told.call.contained is None
+    story = call().user(20.0, 21.0, "five").bot(22.0, 24.0, "Question two: how old are you?", cut=False)
+    told = story.put(39.9, "transport", event="error").end(40.0, "transport").told()
+    assert (told.call.end_cause, told.call.outcome) == ("transport", "unknown")
+    assert (told.call.contained, told.call.in_scope) == (None, False)
 
 
 @pytest.mark.parametrize("how", ["error", "audio"])
