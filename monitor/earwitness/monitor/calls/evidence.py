@@ -14,6 +14,7 @@ from earwitness.monitor.calls.facts import (
     Entry,
     Facts,
     Gap,
+    Label,
     Play,
     Run,
     Said,
@@ -311,7 +312,11 @@ def _verdict(f: Facts, entry: Entry) -> None:
 
 
 def _human_label(f: Facts, entry: Entry) -> None:
-    f.labels[entry[3].subject] = entry[3].label
+    e = entry[3]
+    if e.label == "cleared":
+        f.labels.pop(e.subject, None)
+    else:
+        f.labels[e.subject] = Label(e.label, e.want_class, e.author)
 
 
 def _expectation(f: Facts, entry: Entry) -> None:

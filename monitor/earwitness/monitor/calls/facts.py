@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from earwitness.monitor.contract.learnt_later import WantClass
+
 Entry = tuple[int, str, int, Any]
 """An event at its place in the order of folding: moment on the call's clock, source, seq, the event."""
 
@@ -131,6 +133,15 @@ class Verdict:
     requested_ns: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A person's word on one thing of the call."""
+
+    said: str
+    want_class: WantClass | None = None
+    author: str | None = None
+
+
 @dataclass(slots=True)
 class Facts:
     """All that a call's events say, in the order of folding."""
@@ -169,7 +180,7 @@ class Facts:
     """By fault id: whether service went on."""
     stages: list[tuple[int, str, int, Any]] = field(default_factory=list[tuple[int, str, int, Any]])
     classifier: list[Verdict] = field(default_factory=list[Verdict])
-    labels: dict[str, str] = field(default_factory=dict[str, str])
+    labels: dict[str, Label] = field(default_factory=dict[str, Label])
     expected: list[tuple[int | None, bool]] = field(default_factory=list[tuple[int | None, bool]])
     """By the moment of an overlap, or for all: whether the caller wanted the floor, as who gave a recording says."""
     judged: dict[str, str] = field(default_factory=dict[str, str])

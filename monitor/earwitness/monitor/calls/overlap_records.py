@@ -33,7 +33,7 @@ def write_overlaps(page: Page) -> None:
             "u_on_ns": draft.u_on_ns,
             "u_off_ns": end,
             "agent_turn": page.voice_id(draft.voice),
-            "a_off_ns": stop.stopped_ns if stop.lasting and not unrelated else None,
+            "a_off_ns": stop.stopped_ns if stop.lasting else None,
             "silent_for_ns": None if unrelated else stop.silent_for_ns,
             "talk_over_ns": None if speaking or draft.uncertain else talk_over_ns(scene, draft),
             "resumed_after_ns": None if unrelated else stop.resumed_after_ns,
@@ -71,9 +71,9 @@ def verdict(basis: Basis, overlap_id: str, facts: Facts, bounds: Bounds) -> Cont
     stop = basis.stop
     wanted, want_class, decided_by = basis.wanted, basis.want_class, basis.decided_by
     label = labelled(facts, overlap_id)
-    if label is not None and (label[1] == "human" or decided_by != "expectation"):
-        wanted, decided_by = label
-        want_class = basis.class_if_unwanted if wanted == "no" else None
+    if label is not None and (label.by == "human" or decided_by != "expectation"):
+        wanted, decided_by = label.wanted, label.by
+        want_class = label.want_class or basis.class_if_unwanted if wanted == "no" else None
     told = decided_by in ("human", "judge", "expectation")
     observed, caused = stop.in_time(wanted, bounds)
     gave_way = observed if stop.cut is None else caused
@@ -91,6 +91,7 @@ def verdict(basis: Basis, overlap_id: str, facts: Facts, bounds: Bounds) -> Cont
         "want_class": want_class,
         "cell": cell,
         "decided_by": decided_by,
+        "labelled_by": label.author if label is not None and decided_by == "human" else None,
         "missed_because": basis.missed_because if cell == "FN" else None,
     }
 

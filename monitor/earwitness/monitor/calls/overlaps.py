@@ -12,7 +12,8 @@ from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.intervals import clip, intersect, total
 from earwitness.monitor.calls.scene import Scene, Utterance
 from earwitness.monitor.calls.tokens import tokens, word_count
-from earwitness.monitor.contract.records import Cell, DecidedBy, Terminal, WantClass, Wanted
+from earwitness.monitor.contract.learnt_later import WantClass
+from earwitness.monitor.contract.records import Cell, DecidedBy, Terminal, Wanted
 
 EXPECTATION_REACH_NS: Final = S // 2
 """How far from its overlap's onset an expectation may lie."""
@@ -221,14 +222,24 @@ def missed_because(scene: Scene, draft: OverlapDraft) -> str | None:
     return "min_words" if thrown_away and least is not None else None
 
 
-def labelled(facts: Facts, overlap_id: str) -> tuple[Wanted, DecidedBy] | None:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a person or the judge says of an overlap; ``want_class`` and ``author`` where a person gave them."""
+
+    wanted: Wanted
+    by: DecidedBy
+    want_class: WantClass | None = None
+    author: str | None = None
+
+
+def labelled(facts: Facts, overlap_id: str) -> Told | None:
     """What a person or the judge says of an overlap, in this order."""
-    human = _yes_no(facts.labels.get(overlap_id))
-    if human is not None:
-        return human, "human"
+    label = facts.labels.get(overlap_id)
+    if label is not None and (human := _yes_no(label.said)) is not None:
+        return Told(human, "human", label.want_class if human == "no" else None, label.author)
     verdict = facts.judged.get(f"wanted:{overlap_id}")
     if verdict in ("pass", "fail"):
-        return "yes" if verdict == "pass" else "no", "judge"
+        return Told("yes" if verdict == "pass" else "no", "judge")
     return None
 
 
@@ -244,8 +255,8 @@ def expectation(facts: Facts, u_on_ns: int) -> Wanted | None:
     return "yes" if any(at is None for at, _ in facts.expected) else None
 
 
-def _yes_no(label: str | None) -> Wanted | None:
-    return None if label is None else "yes" if label in SAYS_YES else "no" if label in SAYS_NO else None
+def _yes_no(label: str) -> Wanted | None:
+    return "yes" if label in SAYS_YES else "no" if label in SAYS_NO else None
 
 
 def class_if_unwanted(scene: Scene, draft: OverlapDraft) -> WantClass | None:

@@ -9,6 +9,9 @@ from typing import Literal
 
 from earwitness.monitor.contract.event import Event, Ns
 
+WantClass = Literal["backchannel", "noise", "echo", "not_addressed"]
+"""What a sound was that did not want the floor: a cough or a tic is ``noise``."""
+
 
 class Verdict(Event):
     """A judge's word on one criterion of the call."""
@@ -32,6 +35,9 @@ class HumanLabel(Event):
     subject: str
     """An overlap, turn or criterion id."""
     label: str
+    """Of an overlap: ``wanted``, ``not``, or ``cleared``, which takes back what was said before."""
+    want_class: WantClass | None = None
+    """With ``not``: what it was."""
     author: str | None = None
 
 

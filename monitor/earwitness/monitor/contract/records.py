@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from earwitness.monitor.contract.events import Evidence, Mode, Why
+from earwitness.monitor.contract.learnt_later import WantClass
 
 Reason = Literal[
     "no_acoustic_anchor",
@@ -30,7 +31,6 @@ Reason = Literal[
 
 TurnClass = Literal["eligible", "no_transcript", "greeted", "closing", "lost", "muted", "unobservable"]
 Wanted = Literal["yes", "no", "unknown"]
-WantClass = Literal["backchannel", "noise", "echo", "not_addressed"]
 DecidedBy = Literal[
     "human", "expectation", "judge", "echo", "noise", "words", "backchannel", "classifier",
     "muted", "other_participant", "after_agent_interruption",
@@ -127,6 +127,8 @@ class Overlap(Record):
     gave_way: bool | None = None
     yielded_observed: bool | None = None
     yielded_caused: bool | None = None
+    a_off_ns: int | None = None
+    """When the response that was audible at the onset fell silent, whatever the caller wanted."""
     stop_latency_ns: int | None = None
     stop_at_least_ns: int | None = None
     """Where the onset is a service's word that came late: the agent took at least this long to stop."""
@@ -136,6 +138,8 @@ class Overlap(Record):
     want_class: WantClass | None = None
     cell: Cell | None = None
     decided_by: DecidedBy | None = None
+    labelled_by: str | None = None
+    """Who, where a person decided and gave a name."""
     resumed_after_ns: int | None = None
     terminal: Terminal | None = None
     missed_because: str | None = None
