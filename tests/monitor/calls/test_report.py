@@ -15,22 +15,22 @@ Call = Callable[..., Any]
 
 BY_HAND = """
 {"v": 1, "measuring_point": "pipeline", "bounds": "default-1",
- "calls": [{"call_id": "c1", "duration_s": 40.0, "end_cause": "caller", "outcome": "abandoned",
+ "calls": [{"call_id": "c1", "measuring_point": "pipeline", "duration_s": 40.0, "end_cause": "caller", "outcome": "abandoned",
    "turns": [
      {"id": "t1", "u_on_s": 4.0, "u_off_s": 6.0, "class": "eligible", "answered_by": "a2", "a_on_s": 7.0,
       "response_latency_s": 1.0, "at_least_s": null, "reason": null,
       "parts_s": {"endpointing": 0.4, "queue": 0.1, "llm": 0.3, "aggregation": 0.05, "tts": 0.1, "output": 0.05},
-      "text": "where is my order", "evidence": {"u_on": "vad", "u_off": "vad", "a_on": "playout"}},
+      "waited_s": null, "text": "where is my order", "evidence": {"u_on": "vad", "u_off": "vad", "a_on": "playout"}},
      {"id": "t2", "u_on_s": 9.0, "u_off_s": 10.0, "class": "eligible", "answered_by": null, "a_on_s": null,
       "response_latency_s": null, "at_least_s": null, "reason": null, "parts_s": {},
-      "text": "no wait", "evidence": {"u_on": "vad", "u_off": "vad"}}],
+      "waited_s": 30.0, "text": "no wait", "evidence": {"u_on": "vad", "u_off": "vad"}}],
    "agent_turns": [
      {"id": "a1", "a_on_s": 0.5, "a_off_s": 3.5, "why": "greeting", "text": "Hello, how can I help?", "unspoken": null},
      {"id": "a2", "a_on_s": 7.0, "a_off_s": 9.4, "why": "user_turn", "text": "It is", "unspoken": "on its way."}],
    "overlaps": [
-     {"id": "o1", "u_on_s": 9.0, "u_off_s": 10.0, "gave_way": true, "yielded_observed": true, "yielded_caused": true,
-      "stop_latency_s": 0.4, "silent_for_s": 30.6, "talk_over_s": 0.4, "wanted": "yes", "class": null, "cell": "TP",
-      "decided_by": "words", "resumed_after_s": null, "terminal": null}],
+     {"id": "o1", "u_on_s": 9.0, "u_off_s": 10.0, "a_off_s": 9.4, "gave_way": true, "yielded_observed": true, "yielded_caused": true,
+      "stop_latency_s": 0.4, "stop_at_least_s": null, "silent_for_s": 30.6, "talk_over_s": 0.4, "wanted": "yes", "class": null, "cell": "TP",
+      "decided_by": "words", "resumed_after_s": null, "terminal": null, "text": "no wait"}],
    "agent_interruptions": [],
    "dead_air": [{"start_s": 10.0, "end_s": 40.0, "agent_s": 30.0, "tool_s": 0.0, "hold_s": 0.0, "caller_s": 0.0}]}],
  "summary": {
@@ -40,6 +40,7 @@ BY_HAND = """
      "answered_only": {"p50_s": 1.0, "p95_s": 1.0}},
    "interruptions": {"tp": 1, "fn": 0, "fp": 0, "tn": 0, "unknown": 0, "terminal": 0, "spurious": 0,
      "missed_rate": null, "false_yield_rate": null},
+   "stop_latency": {"n": 1, "never": 0, "p50_s": 0.4, "p90_s": 0.4, "p95_s": 0.4, "p99_s": 0.4, "more_than_s": {}},
    "agent_interruptions": 0, "dead_air": {"n": 1, "longest_s": 30.0, "agent_and_tool_s": 30.0},
    "talk_ratio": {"caller": 0.065, "agent": 0.125, "both": 0.01, "nobody": 0.8},
    "outcomes": {"contained": 0, "in_scope": 1}}}
@@ -124,3 +125,19 @@ def test_percentiles_rank_waits_in_vain_above_every_value(
     values: list[int], censored: list[int], percent: int, expected: tuple[float | None, float | None]
 ) -> None:
     assert quantile([v * S for v in values], [c * S for c in censored], percent) == expected
+
+
+def test_a_stop_that_never_came_is_ranked_last(call: Call) -> None:
+    told = (
+        call().bot(1.0, 3.4, cut=True).user(3.0, 4.0, "no wait").interruption(3.3)
+        .bot(6.0, 20.0).user(21.0, 22.0, "and then").bot(23.0).user(24.0, 24.8, "stop it please").end(25.0).told()
+    )  # fmt: skip
+    stop = report(told.records)["summary"]["stop_latency"]
+    assert (stop["n"], stop["never"], stop["p50_s"], stop["more_than_s"]["p50"]) == (2, 1, None, 10.0)
+
+
+def test_calls_of_both_measuring_points_say_so(call: Call) -> None:
+    live = call().user(1.0, 2.0, "hi").bot(3.0, 4.0).end(5.0).told().records
+    taped = [r.model_copy(update={"call_id": "c2"}) for r in call(measuring_point="recording").end(5.0).told().records]
+    assert [report(r)["measuring_point"] for r in (live, taped, [*live, *taped])] == ["pipeline", "recording", "mixed"]
+    assert [c["measuring_point"] for c in report([*live, *taped])["calls"]] == ["pipeline", "recording"]

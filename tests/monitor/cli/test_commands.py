@@ -158,7 +158,7 @@ def test_broken_lines_are_named_and_the_rest_is_analysed(tmp_path: Path, make_ca
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        pytest.param(b"RIFF\x24\x00\x00\x00WAVEfmt ", "is a WAV recording", id="a recording"),
+        pytest.param(b"RIFF\x24\x00\x00\x00WAVEfmt ", "is no audio that can be read", id="a recording that was cut off"),
         pytest.param(b"\x1f\x8b\x08\x00", "compressed by gzip; unpack it first", id="compressed"),
         pytest.param(b"PNG\x00\x01\x02", "is binary", id="binary"),
         pytest.param(b"name,value\n1,2\n", "holds no event; expected one JSON object a line", id="another text"),

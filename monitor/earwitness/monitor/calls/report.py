@@ -1,6 +1,6 @@
 """The numbers of one call or many, from their records, as JSON-ready data: what ``earwitness analyze --json`` prints.
 
-Exact: percentiles rank every value by itself (definitions, "Latency"), nothing is binned. Seconds are rounded to 1e-6.
+The shape is ``contract.report``'s. Exact: percentiles rank every value by itself (definitions, "Latency"), nothing is binned. Seconds are rounded to 1e-6.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from earwitness.monitor.calls.bounds import S
 from earwitness.monitor.contract.records import AnyRecord, Overlap, Turn
+from earwitness.monitor.contract.report import REPORT_ADAPTER
 
 QUANTILES: Final = (("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99))
 LEAST_DENOMINATOR: Final = 10
@@ -19,7 +20,7 @@ LEAST_CENSORED_NS: Final = 10 * S
 Json = dict[str, Any]
 
 
-def report(records: Iterable[AnyRecord], *, measuring_point: str = "pipeline", bounds: str | None = None) -> Json:
+def report(records: Iterable[AnyRecord], *, bounds: str | None = None) -> Json:
     """The report over the latest revisions of the given records, call by call in order of first appearance.
 
     ``bounds`` is the id of the bounds in force; by default that of the records.
@@ -29,13 +30,16 @@ def report(records: Iterable[AnyRecord], *, measuring_point: str = "pipeline", b
         calls.setdefault(record.call_id, []).append(record)
     everything = [r for own in calls.values() for r in own]
     used = sorted({r.bounds for r in everything})
-    return {
+    points = sorted({c.measuring_point for c in _of(everything, "call")})
+    content = {
         "v": 1,
-        "measuring_point": measuring_point,
+        "measuring_point": "mixed" if len(points) > 1 else points[0] if points else "pipeline",
         "bounds": bounds if bounds is not None else "+".join(used) or "default-1",
         "calls": [_call(call_id, own) for call_id, own in calls.items()],
         "summary": _summary(everything),
     }
+    shown: Json = REPORT_ADAPTER.dump_python(REPORT_ADAPTER.validate_python(content), by_alias=True)
+    return shown
 
 
 def latest(records: Iterable[AnyRecord]) -> list[AnyRecord]:
@@ -78,6 +82,7 @@ def _call(call_id: str, records: Sequence[Any]) -> Json:
     call = next(iter(_of(records, "call")), None)
     return {
         "call_id": call_id,
+        "measuring_point": "pipeline" if call is None else call.measuring_point,
         "duration_s": None if call is None else _s(call.duration_ns),
         "end_cause": None if call is None else call.end_cause,
         "outcome": None if call is None else call.outcome,
@@ -131,6 +136,7 @@ def _turn(turn: Turn) -> Json:
         "at_least_s": _s(turn.at_least_ns),
         "reason": turn.reason,
         "parts_s": {name: _s(part_ns) for name, part_ns in turn.parts_ns.items()},
+        "waited_s": _s(turn.waited_ns),
         "text": turn.text,
         "evidence": dict(turn.evidence),
     }
@@ -141,10 +147,12 @@ def _overlap(overlap: Overlap) -> Json:
         "id": overlap.id,
         "u_on_s": _s(overlap.u_on_ns),
         "u_off_s": _s(overlap.u_off_ns),
+        "a_off_s": _s(overlap.a_off_ns),
         "gave_way": overlap.gave_way,
         "yielded_observed": overlap.yielded_observed,
         "yielded_caused": overlap.yielded_caused,
         "stop_latency_s": _s(overlap.stop_latency_ns),
+        "stop_at_least_s": _s(overlap.stop_at_least_ns),
         "silent_for_s": _s(overlap.silent_for_ns),
         "talk_over_s": _s(overlap.talk_over_ns),
         "wanted": overlap.wanted,
@@ -153,6 +161,7 @@ def _overlap(overlap: Overlap) -> Json:
         "decided_by": overlap.decided_by,
         "resumed_after_s": _s(overlap.resumed_after_ns),
         "terminal": overlap.terminal,
+        "text": overlap.text,
     }
 
 
@@ -163,6 +172,7 @@ def _summary(records: Sequence[Any]) -> Json:
     return {
         "response_latency": _latency(_of(records, "turn")),
         "interruptions": _interruptions(_of(records, "overlap"), calls),
+        "stop_latency": _stop_latency(_of(records, "overlap")),
         "agent_interruptions": len(_of(records, "agent_interruption")),
         "dead_air": {
             "n": len(stretches),
@@ -188,22 +198,30 @@ def _latency(turns: Iterable[Turn]) -> Json:
     values = [t.response_latency_ns for t in counted if t.response_latency_ns is not None]
     waits = [t.waited_ns or 0 for t in counted if t.response_latency_ns is None and (t.unanswered or t.overdue)]
     n = len(values) + len(waits)
-    shown: Json = {
+    return {
         "n": n,
         "answered": len(values),
         "unanswered": len(waits),
         "eligible": len(counted),
         "coverage": n / len(counted) if counted else None,
+        **_quantiles(values, waits),
+        "answered_only": {f"p{p}_s": quantile(values, (), p)[0] for p in (50, 95)},
     }
-    more_than: Json = {}
-    for name, percent in QUANTILES:
-        value, beyond = quantile(values, waits, percent)
-        shown[f"{name}_s"] = value
-        if beyond is not None:
-            more_than[name] = beyond
-    shown["more_than_s"] = more_than
-    shown["answered_only"] = {f"p{p}_s": quantile(values, (), p)[0] for p in (50, 95)}
+
+
+def _quantiles(values_ns: Sequence[int], censored_ns: Sequence[int]) -> Json:
+    found = {name: quantile(values_ns, censored_ns, percent) for name, percent in QUANTILES}
+    shown: Json = {f"{name}_s": value for name, (value, _) in found.items()}
+    shown["more_than_s"] = {name: beyond for name, (_, beyond) in found.items() if beyond is not None}
     return shown
+
+
+def _stop_latency(overlaps: Iterable[Overlap]) -> Json:
+    """Over the overlaps in which the caller wanted the floor; a stop that never came is ranked last."""
+    wanted = [o for o in overlaps if o.cell in ("TP", "FN")]
+    values = [o.stop_latency_ns for o in wanted if o.stop_latency_ns is not None]
+    never = sum(o.stop_latency_ns is None and o.stop_at_least_ns is None and o.a_off_ns is None for o in wanted)
+    return {"n": len(values) + never, "never": never, **_quantiles(values, [0] * never)}
 
 
 def _interruptions(overlaps: Sequence[Overlap], calls: Iterable[Any]) -> Json:

@@ -21,7 +21,7 @@ DONE, FAULT_FOUND, WRONG_USE = 0, 1, 2
 INTERRUPTED = 130
 _OUTPUT_ENDS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 LONGEST_COMPLAINT = 2_000
-_SERVICE_SIDE = frozenset({"yaml", "rich", "aiohttp", "prometheus_client", "msgspec"})
+_SERVICE_SIDE = frozenset({"yaml", "rich", "aiohttp", "prometheus_client", "msgspec", "soundfile"})
 """What ``earwitness[monitor]`` brings and a bot's installation may lack."""
 
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO
 
+from earwitness.monitor.cli.opened_file import OpenedFile, opened
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.wire import UnreadableRecord, decode_event
 from earwitness.monitor.errors import BadInput
 
 MAX_LINE_BYTES = 4_000_000
 _OTHER_KINDS = {
-    b"RIFF": "a WAV recording",
-    b"fLaC": "a FLAC recording",
-    b"OggS": "an Ogg recording",
-    b"ID3": "an MP3 recording",
     b"\x1f\x8b": "compressed by gzip; unpack it first",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it first",
     b"PK": "a zip archive",
@@ -56,15 +50,21 @@ def read_events(name: str) -> EventFile:
 
     Raises BadInput for what cannot be read or holds no event at all.
     """
-    shown = "standard input" if name == "-" else name
-    with _opened(name, shown) as file:
-        found = _read(shown, file)
+    with opened(name) as given:
+        return events_in(given)
+
+
+def events_in(given: OpenedFile) -> EventFile:
+    """Read an opened file. Raises BadInput for one that holds no event at all."""
+    found = _read(given.shown, given.file)
     if found.events == 0:
         if not found.broken:
-            raise BadInput("is empty: no event in it", where=shown)
+            raise BadInput("is empty: no event in it", where=given.shown)
         first = found.broken[0]
         why = f"line {first.line}: {first.detail}"
-        raise BadInput(f"holds no event; expected one JSON object a line, as on the events topic ({why})", where=shown)
+        raise BadInput(
+            f"holds no event; expected one JSON object a line, as on the events topic ({why})", where=given.shown
+        )
     return found
 
 
@@ -72,7 +72,7 @@ def _read(name: str, file: BinaryIO) -> EventFile:
     found = EventFile(name)
     for number, line in enumerate(_lines(file), start=1):
         if number == 1 and (kind := _other_kind(line)):
-            raise BadInput(f"is {kind}, not an event log as JSON lines", where=name)
+            raise BadInput(f"is {kind}, no recording and no event log", where=name)
         text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
         if not text:
             continue
@@ -102,22 +102,6 @@ def _other_kind(head: bytes) -> str | None:
         if head.startswith(magic):
             return kind
     return "binary" if b"\0" in head[:4096] else None
-
-
-@contextmanager
-def _opened(name: str, shown: str) -> Generator[BinaryIO]:
-    if name == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        with Path(name).open("rb") as file:
-            yield file
-    except FileNotFoundError:
-        raise BadInput("no such file", where=shown) from None
-    except IsADirectoryError:
-        raise BadInput("is a folder; name the files in it", where=shown) from None
-    except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror})", where=shown) from None
 
 
 def named_lines(broken: Iterable[BrokenLine], most: int = 10) -> list[str]:

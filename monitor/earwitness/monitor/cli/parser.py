@@ -41,13 +41,21 @@ def make_parser() -> argparse.ArgumentParser:
     calls.add_argument("--agent", help="list only this agent's")
     calls.add_argument("--svg", metavar="FILE", help="draw the call into FILE; a name that ends in .png makes a PNG")
 
-    analyze = _command(commands, "analyze", "analyze", "the numbers of event files (JSON lines), offline")
-    analyze.add_argument("files", metavar="FILE", nargs="+", help="event log as JSON lines; - reads standard input")
+    analyze = _command(commands, "analyze", "analyze", "the numbers of recordings, intervals or event logs, offline")
+    _call_files(analyze)
     analyze.add_argument("--json", action="store_true", help="machine-readable, as in the interface reference")
     analyze.add_argument("--svg", metavar="FILE", help="draw one call into FILE; a name that ends in .png makes a PNG")
     analyze.add_argument("--call", metavar="ID", help="the call to draw, where there are several")
     analyze.add_argument("--settings", type=Path, metavar="FILE", help=_SETTINGS_HELP)
     analyze.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting")
+
+    comparing = _command(commands, "compare", "compare", "two sets of calls: what differs, and whether it can be told")
+    comparing.add_argument("a", metavar="A", help="file, folder, quoted pattern, or calls on the log: version=41")
+    comparing.add_argument("b", metavar="B", help="the same for the other side; differences are B - A")
+    comparing.add_argument("--agent", help="only this agent's calls on the log")
+    comparing.add_argument("--since", metavar="LENGTH", default="24h", help="how far back on the log (default: 24h)")
+    comparing.add_argument("--json", action="store_true", help="machine-readable; `earwitness schema compare`")
+    _log_options(comparing)
 
     doctor = _command(commands, "doctor", "doctor", "check log, topics, versions, clock, disk, settings; what to do")
     _log_options(doctor)
@@ -75,8 +83,8 @@ def make_parser() -> argparse.ArgumentParser:
     _log_options(silence)
 
     _command(commands, "setup-file", "setup_file", "print the path for PIPECAT_SETUP_FILES: watch a bot without code")
-    schema = _command(commands, "schema", "schema", "print the JSON Schema of what is on the log")
-    schema.add_argument("what", nargs="?", choices=["event", "record"], default="event")
+    schema = _command(commands, "schema", "schema", "print the JSON Schema of what is on the log, or of a report")
+    schema.add_argument("what", nargs="?", choices=["event", "record", "analyze", "compare"], default="event")
     return parser
 
 
@@ -105,6 +113,27 @@ def _command(group: _Group, name: str, module: str, what: str) -> argparse.Argum
     parser = group.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".", allow_abbrev=False)
     parser.set_defaults(command=module, action=name, spelled=parser.prog)
     return parser
+
+
+def _call_files(parser: argparse.ArgumentParser) -> None:
+    """Files that tell of calls, and how recordings among them are to be read."""
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="recording of two channels (WAV, FLAC, Ogg), speech segments (RTTM), intervals (JSON), event log (JSON "
+        "lines), told apart by content; - reads standard input",
+    )
+    parser.add_argument(
+        "--caller-channel", metavar="CHANNEL", default="left", help="left, right, 0, 1, ... (default: left)"
+    )
+    parser.add_argument("--agent-channel", metavar="CHANNEL", help="the agent's, where there are more than two")
+    parser.add_argument("--voice-activity", choices=["accurate", "fast"], default="accurate", help="for recordings")
+    parser.add_argument("--caller", metavar="NAME", help="the caller's name among an RTTM file's speakers")
+    parser.add_argument("--agent", metavar="NAME", help="the agent's")
+    parser.add_argument("--words", metavar="FILE", help="what was said in the recording: a JSON list")
+    parser.add_argument("--expect", metavar="FILE", help="what the caller wanted in its overlaps: a JSON list")
+    parser.add_argument("--language", metavar="TAG", help="of the words, such as de (default: en)")
 
 
 def _log_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""The contract as JSON Schema, for readers in other languages. The files beside this module are generated.
+"""The contract, and what ``analyze --json`` prints, as JSON Schema for readers in other languages. The files beside this module are generated.
 
 ``python -m earwitness.monitor.contract.schema --write`` writes them again; a test fails while they differ from the
 models.
@@ -13,8 +13,10 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from earwitness.monitor.contract.comparison import Comparison
 from earwitness.monitor.contract.events import EVENT_ADAPTER
 from earwitness.monitor.contract.records import RECORD_ADAPTER
+from earwitness.monitor.contract.report import REPORT_ADAPTER
 
 FOLDER: Final = Path(__file__).parent / "schema"
 
@@ -22,11 +24,19 @@ _SOURCES: dict[str, tuple[str, TypeAdapter[Any]]] = {
     "event.json": ("Earwitness event, version 1", EVENT_ADAPTER),
     "record.json": ("Earwitness record, version 1", RECORD_ADAPTER),
 }
+_PRINTED: dict[str, tuple[str, TypeAdapter[Any]]] = {
+    "analyze.json": ("Report of earwitness analyze --json, version 1", REPORT_ADAPTER),
+    "compare.json": ("Comparison of earwitness compare --json, version 1", TypeAdapter(Comparison)),
+}
 
 
 def schemas() -> dict[str, str]:
     """File name to text, as the models are now."""
-    return {name: _text(title, adapter) for name, (title, adapter) in _SOURCES.items()}
+    read = {name: _text(title, adapter.json_schema(mode="validation")) for name, (title, adapter) in _SOURCES.items()}
+    printed = {
+        name: _text(title, adapter.json_schema(mode="serialization")) for name, (title, adapter) in _PRINTED.items()
+    }
+    return read | printed
 
 
 def drifted() -> list[str]:
@@ -41,8 +51,7 @@ def write() -> None:
         (FOLDER / name).write_text(text, encoding="utf-8")
 
 
-def _text(title: str, adapter: TypeAdapter[Any]) -> str:
-    schema = adapter.json_schema(mode="validation")
+def _text(title: str, schema: dict[str, Any]) -> str:
     document = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
     return json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 

@@ -1,0 +1,164 @@
+"""Files of any kind that tell of calls, read to one thing: the events of each call.
+
+Recordings (audio, RTTM, intervals) are said in events too, so that one fold serves all (definitions, measuring point).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from earwitness.monitor import wording
+from earwitness.monitor.calls.heard import HeardCall, events_of
+from earwitness.monitor.cli.event_files import BrokenLine, events_in
+from earwitness.monitor.cli.file_kinds import FileKind, kind_of
+from earwitness.monitor.cli.opened_file import OpenedFile, opened
+from earwitness.monitor.contract.events import AnyEvent
+from earwitness.monitor.errors import BadInput
+from earwitness.monitor.recordings.intervals_file import read_intervals
+from earwitness.monitor.recordings.json_reading import MOST_BYTES
+from earwitness.monitor.recordings.rttm import read_rttm
+from earwitness.monitor.recordings.words import read_expectations, read_words
+
+VoiceActivity = Literal["accurate", "fast"]
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """How recordings are to be read. ``words`` and ``expect`` name files that belong to the one recording."""
+
+    caller_channel: int = 0
+    agent_channel: int | None = None
+    voice_activity: VoiceActivity = "accurate"
+    caller: str | None = None
+    agent: str | None = None
+    words: str | None = None
+    expect: str | None = None
+    language: str | None = None
+
+
+@dataclass(slots=True)
+class CallFiles:
+    """What the files told of. ``told``: a line on each file, unsafe text made safe."""
+
+    calls: dict[str, list[AnyEvent]] = field(default_factory=dict[str, list[AnyEvent]])
+    told: list[str] = field(default_factory=list[str])
+    broken: list[BrokenLine] = field(default_factory=list[BrokenLine])
+    recordings: dict[str, HeardCall] = field(default_factory=dict[str, HeardCall])
+    """The recordings among the calls."""
+
+
+def read_calls(names: Sequence[str], listening: Listening | None = None) -> CallFiles:
+    """Read all files (``-``: standard input), each once. A recording is a call by its file's name, by its whole path
+    where several have the same; events of one call id belong together, whichever files they stand in.
+
+    Raises BadInput for what cannot be read, and for words or expectations that are not for exactly one recording.
+    """
+    listening = Listening() if listening is None else listening
+    found = CallFiles()
+    distinct = list(dict.fromkeys(names))
+    called = Counter(Path(name).name for name in distinct)
+    for name in distinct:
+        own = "standard input" if name == "-" else Path(name).name if called[Path(name).name] == 1 else name
+        with opened(name) as given:
+            _take(found, given, kind_of(given.head), own, listening)
+    _for_one_recording(found, listening)
+    for call_id, heard in found.recordings.items():
+        language = listening.language or heard.details.get("language")
+        found.calls[call_id] = events_of(_completed(heard, listening), language=language)
+    return found
+
+
+def _take(found: CallFiles, given: OpenedFile, kind: FileKind, own: str, listening: Listening) -> None:
+    if kind == "events":
+        log = events_in(given)
+        for call_id, events in log.calls.items():
+            if call_id in found.recordings:
+                raise BadInput(f"call {call_id} has the name of a recording", where=given.shown)
+            found.calls.setdefault(call_id, []).extend(events)
+        found.broken += log.broken
+        found.told.append(f"{wording.printable(given.shown)}  {wording.plural(log.events, 'event')}")
+        return
+    if kind == "ticks":
+        raise BadInput("holds ticks of who speaks; --profile tau-voice reads them", where=given.shown)
+    for heard in _recordings(given, kind, own, listening):
+        if heard.call_id in found.calls:
+            raise BadInput(f"{heard.call_id} is the name of a call in another file", where=given.shown)
+        found.recordings[heard.call_id] = heard
+        found.calls[heard.call_id] = []
+        found.told.append(described(heard, listening if kind == "audio" else None))
+
+
+def _recordings(given: OpenedFile, kind: FileKind, own: str, listening: Listening) -> list[HeardCall]:
+    if kind == "audio":
+        from earwitness.monitor.audio.recording import hear  # noqa: PLC0415 - loads what event logs do not need
+
+        with given.on_disk() as path:
+            return [
+                hear(
+                    path,
+                    caller_channel=listening.caller_channel,
+                    agent_channel=listening.agent_channel,
+                    voice_activity=listening.voice_activity,
+                    call_id=own,
+                )
+            ]
+    text = _all_of(given)
+    if kind == "rttm":
+        return read_rttm(text, given.shown, call_id=own, caller=listening.caller, agent=listening.agent)
+    return [read_intervals(text, given.shown, call_id=own)]
+
+
+def _all_of(given: OpenedFile) -> bytes:
+    text = given.file.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise BadInput(f"is larger than {MOST_BYTES // 1_000_000} MB", where=given.shown)
+    return text
+
+
+def _for_one_recording(found: CallFiles, listening: Listening) -> None:
+    for option, name in (("--words", listening.words), ("--expect", listening.expect)):
+        if name is not None and (len(found.recordings) != 1 or len(found.calls) != 1):
+            there = wording.plural(len(found.calls), "call") if found.recordings else "no recording"
+            raise BadInput(
+                f"is for one recording; there {'are' if len(found.calls) > 1 else 'is'} {there}", where=option
+            )
+
+
+def _completed(heard: HeardCall, listening: Listening) -> HeardCall:
+    """With the words and expectations of files of their own, which stand beside those that the recording had."""
+    if listening.words is not None:
+        with opened(listening.words) as given:
+            heard = replace(heard, words=heard.words + read_words(_all_of(given), given.shown))
+    if listening.expect is not None:
+        with opened(listening.expect) as given:
+            heard = replace(heard, expectations=heard.expectations + read_expectations(_all_of(given), given.shown))
+    return heard
+
+
+def described(heard: HeardCall, listening: Listening | None) -> str:
+    """A recording in a line: ``call.wav  16 kHz stereo  1m32s  caller left, agent right``."""
+    details = dict(heard.details)
+    bits = [heard.call_id]
+    if listening is not None:
+        rate = details.pop("rate", "").removesuffix(" Hz")
+        channels = details.pop("channels", "2").split(",")[0]
+        kilohertz = f"{int(rate) / 1000:g} kHz " if rate.isdecimal() else ""
+        bits.append(f"{kilohertz}{'stereo' if channels == '2' else f'{channels} channels'}")
+    bits.append(wording.compact_span(heard.duration_ns / 1e9))
+    if listening is not None:
+        bits.append(_sides(listening, stereo=bits[1].endswith("stereo")))
+        if listening.voice_activity != "accurate":
+            bits.append(f"voice activity {listening.voice_activity}")
+    bits += [f"{side} channel empty" for side in heard.unobserved]
+    bits += [details[name] for name in ("speakers", "joined", "empty") if name in details]
+    return "  ".join(wording.printable(bit) for bit in bits)
+
+
+def _sides(listening: Listening, *, stereo: bool) -> str:
+    if stereo:
+        return "caller left, agent right" if listening.caller_channel == 0 else "caller right, agent left"
+    return f"caller channel {listening.caller_channel}, agent channel {listening.agent_channel}"

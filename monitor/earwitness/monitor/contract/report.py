@@ -1,0 +1,220 @@
+"""What ``earwitness analyze --json`` prints (interfaces, "analyze"): the one place that says its shape.
+
+Times are seconds of the call's own clock. A number that was not measured is ``null``, never 0. Fields are only added.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from earwitness.monitor.contract.event import Evidence, Why
+from earwitness.monitor.contract.records import (
+    Cell,
+    DecidedBy,
+    EndCause,
+    MeasuringPoint,
+    Outcome,
+    Reason,
+    Terminal,
+    TurnClass,
+    WantClass,
+    Wanted,
+)
+
+Seconds = float | None
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class TurnShown(_Shape):
+    """A caller turn and what answered it."""
+
+    id: str
+    u_on_s: Seconds
+    u_off_s: Seconds
+    turn_class: TurnClass = Field(alias="class")
+    answered_by: str | None
+    a_on_s: Seconds
+    response_latency_s: Seconds
+    at_least_s: Seconds
+    """Where only a lower bound of the latency is known."""
+    reason: Reason | None
+    parts_s: dict[str, float]
+    """Where the latency went; the parts add up to it."""
+    waited_s: Seconds
+    """How long it awaited an answer in vain, or has so far."""
+    text: str | None
+    evidence: dict[str, Evidence]
+
+
+class AgentTurnShown(_Shape):
+    """What one response of the agent made audible."""
+
+    id: str
+    a_on_s: Seconds
+    a_off_s: Seconds
+    why: Why
+    text: str | None
+    unspoken: str | None
+
+
+class OverlapShown(_Shape):
+    """Caller speech that began while the agent was audible."""
+
+    id: str
+    u_on_s: float
+    u_off_s: Seconds
+    a_off_s: Seconds
+    """When the response that was audible at ``u_on_s`` fell silent, whatever the caller wanted."""
+    gave_way: bool | None
+    yielded_observed: bool | None
+    yielded_caused: bool | None
+    stop_latency_s: Seconds
+    """Where the caller wanted the floor."""
+    stop_at_least_s: Seconds
+    silent_for_s: Seconds
+    talk_over_s: Seconds
+    wanted: Wanted | None
+    want_class: WantClass | None = Field(alias="class")
+    cell: Cell | None
+    decided_by: DecidedBy | None
+    resumed_after_s: Seconds
+    terminal: Terminal | None
+    text: str | None
+
+
+class AgentInterruptionShown(_Shape):
+    """Agent speech that began while the caller's turn was not over."""
+
+    at_s: float
+    cause: Literal["overlap", "premature_endpoint", "resumed"]
+
+
+class DeadAirShown(_Shape):
+    """A stretch in which nobody was audible, split by who owed speech."""
+
+    start_s: float
+    end_s: Seconds
+    agent_s: float
+    tool_s: float
+    hold_s: float
+    caller_s: float
+
+
+class CallShown(_Shape):
+    """One call."""
+
+    call_id: str
+    measuring_point: MeasuringPoint
+    duration_s: Seconds
+    end_cause: EndCause | None
+    outcome: Outcome | None
+    turns: list[TurnShown]
+    agent_turns: list[AgentTurnShown]
+    overlaps: list[OverlapShown]
+    agent_interruptions: list[AgentInterruptionShown]
+    dead_air: list[DeadAirShown]
+
+
+class Quantiles(_Shape):
+    """Percentiles of what was measured. One that touches a wait in vain is ``null``, and stands in ``more_than_s``."""
+
+    p50_s: Seconds
+    p90_s: Seconds
+    p95_s: Seconds
+    p99_s: Seconds
+    more_than_s: dict[Literal["p50", "p90", "p95", "p99"], float]
+
+
+class AnsweredOnly(_Shape):
+    """The same over answered turns alone."""
+
+    p50_s: Seconds
+    p95_s: Seconds
+
+
+class ResponseLatency(Quantiles):
+    """The headline, over eligible turns that no premature endpoint cut off. ``n``: all that were ranked."""
+
+    n: int
+    answered: int
+    unanswered: int
+    eligible: int
+    coverage: float | None
+    answered_only: AnsweredOnly
+
+
+class StopLatency(Quantiles):
+    """How long the agent took to fall silent where the caller wanted the floor; ``never``: it did not."""
+
+    n: int
+    never: int
+
+
+class Interruptions(_Shape):
+    """The 2x2 of overlaps, and what stands beside it. A rate with a denominator under 10 is ``null``."""
+
+    tp: int
+    fn: int
+    fp: int
+    tn: int
+    unknown: int
+    terminal: int
+    spurious: int
+    missed_rate: float | None
+    false_yield_rate: float | None
+
+
+class DeadAirSummary(_Shape):
+    """Dead air of all calls together."""
+
+    n: int
+    longest_s: Seconds
+    agent_and_tool_s: float
+
+
+class TalkRatio(_Shape):
+    """Shares of the time of the calls of which both sides are observed."""
+
+    caller: float | None
+    agent: float | None
+    both: float | None
+    nobody: float | None
+
+
+class Outcomes(_Shape):
+    """What the calls came to."""
+
+    contained: int
+    in_scope: int
+
+
+class Summary(_Shape):
+    """All calls pooled."""
+
+    response_latency: ResponseLatency
+    interruptions: Interruptions
+    stop_latency: StopLatency
+    agent_interruptions: int
+    dead_air: DeadAirSummary
+    talk_ratio: TalkRatio
+    outcomes: Outcomes
+
+
+class Report(_Shape):
+    """The numbers of one call or many."""
+
+    v: Literal[1]
+    measuring_point: Literal["pipeline", "recording", "mixed"]
+    """``mixed``: calls of both kinds are pooled; each says its own."""
+    bounds: str
+    """Id of the set of bounds in force."""
+    calls: list[CallShown]
+    summary: Summary
+
+
+REPORT_ADAPTER: TypeAdapter[Report] = TypeAdapter(Report)
