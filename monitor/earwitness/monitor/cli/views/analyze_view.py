@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
 from earwitness.monitor import wording
@@ -14,17 +15,23 @@ QUANTILES = ("p50", "p90", "p95", "p99")
 Json = dict[str, Any]
 
 
-def analyze_view(found: Json, names: Sequence[str], *, most_calls: int = 50) -> list[str]:
-    """The lines for a report; ``names`` say what was read."""
+def analyze_view(found: Json, told: Sequence[str], *, most_calls: int = 50, most_files: int = 20) -> list[str]:
+    """The lines for a report; ``told`` says what was read, a safe line on each file."""
     calls: list[Json] = found["calls"]
-    lines = [wording.printable(name) for name in names]
+    lines = list(told[:most_files])
+    if len(told) > most_files:
+        lines.append(f"and {wording.plural(len(told) - most_files, 'more file')}")
     lines.append(
         f"  measured at the {found['measuring_point']}, bounds {found['bounds']}, {wording.plural(len(calls), 'call')}"
     )
     summary: Json = found["summary"]
-    lines += ["", *_latency(summary["response_latency"]), *_interruptions(summary), *_dead_air(summary["dead_air"])]
-    lines += [_row("talk ratio", _talk(summary["talk_ratio"])), _row("outcomes", _outcomes(summary["outcomes"], calls))]
-    if calls:
+    lines += ["", *_latency(summary["response_latency"], calls), *_overlaps(found), *_interruptions(found)]
+    lines += [_row("agent interrupts", wording.plural(summary["agent_interruptions"], "time"))]
+    lines += [*_dead_air(summary["dead_air"], calls), _row("talk ratio", _talk(summary["talk_ratio"]))]
+    live = [call for call in calls if call["outcome"] is not None]
+    if live or found["measuring_point"] == "pipeline":
+        lines.append(_row("outcomes", _outcomes(summary["outcomes"], live)))
+    if len(calls) > 1 or live:
         lines += ["", f"  {'call':<24}{'lasted':>8}{'turns':>7}{'p50 ms':>9}{'worst':>9}{'overlaps':>10}  outcome"]
         lines += [_call(call) for call in calls[:most_calls]]
     if len(calls) > most_calls:
@@ -36,18 +43,20 @@ def _row(label: str, text: str) -> str:
     return f"  {label:<{LABEL}}{text}"
 
 
-def _latency(latency: Json) -> list[str]:
+def _latency(latency: Json, calls: Sequence[Json]) -> list[str]:
     if not latency["n"]:
         reason = f"none measured of {latency['eligible']} eligible" if latency["eligible"] else "no turns to answer"
         return [_row("response latency", reason)]
     bits = [f"n {latency['n']}", f"unanswered {latency['unanswered']}"]
     bits.append(f"coverage {wording.percent(latency['coverage'])} of {latency['eligible']}")
     middle, *high = (f"{name} {_quantile(latency, name)}" for name in QUANTILES)
+    longest = max((t["response_latency_s"] or 0.0 for call in calls for t in call["turns"]), default=0.0)
+    high += [f"longest answered {_ms(longest)}"] if longest > 0 else []
     lines = [_row("response latency", "   ".join((*bits, middle))), _row("", "   ".join(high))]
     if latency["unanswered"]:
         only = latency["answered_only"]
         shown = f"p50 {_ms(only['p50_s'])}   p95 {_ms(only['p95_s'])}   (n {latency['answered']})"
-        lines.append(_row("  answered turns only", shown))
+        lines.append(_row("  answered only", shown))
     return lines
 
 
@@ -62,14 +71,35 @@ def _ms(value_s: float | None) -> str:
     return wording.NOTHING if value_s is None else wording.short_time(value_s)
 
 
-def _interruptions(summary: Json) -> list[str]:
-    i: Json = summary["interruptions"]
-    shown = [
-        f"barge-ins {i['tp'] + i['fn']}: yielded {i['tp']}, missed {i['fn']}",
-        f"others {i['fp'] + i['tn']}: false yield {i['fp']}, talked through {i['tn']}",
-        f"unknown {i['unknown']}",
-    ]
-    lines = [_row("interruptions", shown[0]), _row("", " · ".join(shown[1:]))]
+def _overlaps(found: Json) -> list[str]:
+    """What the agent did about caller speech over its own, whatever the caller wanted."""
+    overlaps: list[Json] = [o for call in found["calls"] for o in call["overlaps"]]
+    if not overlaps:
+        return [_row("overlaps", "none")]
+    gave, kept = (sum(o["gave_way"] is way for o in overlaps) for way in (True, False))
+    stops = [o["a_off_s"] - o["u_on_s"] for o in overlaps if o["gave_way"] and o["a_off_s"] is not None]
+    shown = [f"agent gave way {gave}" + (f" (stop {_ms(median(stops))} median)" if stops else "")]
+    shown.append(f"kept the floor {kept}")
+    if len(overlaps) > gave + kept:
+        shown.append(f"cannot tell {len(overlaps) - gave - kept}")
+    lines = [_row("overlaps", f"{len(overlaps)} · {' · '.join(shown)}")]
+    recorded = [o for c in found["calls"] if c["measuring_point"] == "recording" for o in c["overlaps"]]
+    if any(o["wanted"] == "unknown" for o in recorded):
+        lines.append(_row("", "what the caller wanted: unknown without words (--words, --expect)"))
+    return lines
+
+
+def _interruptions(found: Json) -> list[str]:
+    i: Json = found["summary"]["interruptions"]
+    decided = i["tp"] + i["fn"] + i["fp"] + i["tn"]
+    lines: list[str] = []
+    beside = [f"{name.replace('_', ' ')} {i[name]}" for name in ("terminal", "spurious") if i[name]]
+    if decided or found["measuring_point"] == "pipeline":
+        lines.append(_row("interruptions", f"barge-ins {i['tp'] + i['fn']}: yielded {i['tp']}, missed {i['fn']}"))
+        others = f"others {i['fp'] + i['tn']}: false yield {i['fp']}, talked through {i['tn']}"
+        lines.append(_row("", f"{others} · unknown {i['unknown']}"))
+    elif beside:
+        beside.insert(0, f"unknown {i['unknown']}")
     rates = [
         f"{label} {wording.percent(i[name])} of {n}"
         for label, name, n in (
@@ -77,20 +107,38 @@ def _interruptions(summary: Json) -> list[str]:
         )
         if i[name] is not None
     ]  # fmt: skip
-    beside = [f"{name.replace('_', ' ')} {i[name]}" for name in ("terminal", "spurious") if i[name]]
     if rates or beside:
-        lines.append(_row("", " · ".join((*rates, *beside))))
-    lines.append(_row("agent interrupts", wording.plural(summary["agent_interruptions"], "time")))
+        lines.append(_row("" if lines else "interruptions", " · ".join((*rates, *beside))))
     return lines
 
 
-def _dead_air(dead: Json) -> list[str]:
+def _dead_air(dead: Json, calls: Sequence[Json]) -> list[str]:
     if not dead["n"]:
         return [_row("dead air ≥ 3 s", "none")]
+    if len(calls) == 1:
+        worst = max(calls[0]["dead_air"], key=_length)
+        owed = {name: worst[f"{name}_s"] for name in ("agent", "tool", "hold", "caller")}
+        who = max(owed, key=lambda name: owed[name])
+        owes = {"tool": "a tool ran", "hold": "announced", "agent": "agent owed speech", "caller": "caller owed speech"}
+        longest = "longest " if dead["n"] > 1 else ""
+        place = f"{wording.short_time(_length(worst))} at {_moment(worst['start_s'])}"
+        return [_row("dead air ≥ 3 s", f"{dead['n']} · {longest}{place}, {owes[who]}")]
     longest = f"longest {_ms(dead['longest_s'])} · " if dead["longest_s"] is not None else ""
     return [
         _row("dead air ≥ 3 s", f"{dead['n']} · {longest}agent or tool owed speech for {_ms(dead['agent_and_tool_s'])}")
     ]
+
+
+def _length(stretch: Json) -> float:
+    if stretch["end_s"] is not None:
+        return float(stretch["end_s"] - stretch["start_s"])
+    return float(sum(stretch[f"{name}_s"] for name in ("agent", "tool", "hold", "caller")))
+
+
+def _moment(at_s: float) -> str:
+    """``1:11.9`` into the call."""
+    tenths = round(at_s * 10)
+    return f"{tenths // 600}:{tenths % 600 // 10:02}.{tenths % 10}"
 
 
 def _talk(ratio: Json) -> str:
@@ -112,7 +160,7 @@ def _call(call: Json) -> str:
     timed = sorted(turn["response_latency_s"] for turn in call["turns"] if turn["response_latency_s"] is not None)
     middle = (timed[(len(timed) - 1) // 2] + timed[len(timed) // 2]) / 2 if timed else None
     lasted = wording.compact_span(call["duration_s"]) if call["duration_s"] is not None else wording.NOTHING
-    outcome = OUTCOME_WORDS.get(call["outcome"] or "", (call["outcome"] or "unknown").replace("_", " "))
+    outcome = OUTCOME_WORDS.get(call["outcome"] or "", (call["outcome"] or wording.NOTHING).replace("_", " "))
     worst = wording.milliseconds(timed[-1] if timed else None)
     name, turns, overlaps = wording.printable(call["call_id"], 23), len(call["turns"]), len(call["overlaps"])
     numbers = f"{lasted:>8}{turns:>7}{wording.milliseconds(middle):>9}{worst:>9}{overlaps:>10}"
