@@ -137,6 +137,11 @@ def test_an_agent_that_stops_within_0_3_s_may_have_ended_by_itself() -> None:
     assert (row["terminal"], row["gave_way"], row["wanted"], row["cell"]) == ("terminal_or_yield", True, "yes", None)
 
 
+def test_talk_over_ends_where_the_agent_falls_silent() -> None:
+    call = told(heard([(2.0, 6.0)], [(0.0, 2.5), (4.0, 8.0)]))
+    assert (call["overlaps"][0]["talk_over_s"], [i["at_s"] for i in call["agent_interruptions"]]) == (0.5, [4.0])
+
+
 def test_the_end_of_a_recording_that_was_cut_off_is_no_silence() -> None:
     cut = heard([(9.0, 9.5)], [(0.0, 10.0)], lasts=10.0, speaking_at_end=("agent",))
     call = told(cut)

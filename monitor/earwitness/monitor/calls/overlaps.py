@@ -203,9 +203,11 @@ def cell_of(wanted: Wanted | None, gave_way: bool | None) -> Cell | None:
 
 
 def talk_over_ns(scene: Scene, draft: OverlapDraft) -> int:
-    """Time in the overlap in which both are audible."""
+    """Time in the overlap in which both are audible: what the agent says after it fell silent is no part of it."""
     spans = [(u.at_ns, u.end_ns(scene.horizon_ns)) for u in draft.utterances]
     lo, hi = spans[0][0], spans[-1][1]
+    stop = _stopped_ns(scene, draft)
+    hi = hi if stop is None else min(hi, stop)
     return total(intersect(spans, clip(scene.agent_spans(), lo, hi)))
 
 
