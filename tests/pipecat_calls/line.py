@@ -23,7 +23,7 @@ from pipecat.transports.base_input import BaseInputTransport
 from pipecat.transports.base_output import BaseOutputTransport
 from pipecat.transports.base_transport import BaseTransport, TransportParams
 from pipecat_calls.script import Say, Script
-from pipecat_calls.voice import AGENT_RATE, CALLER_RATE, CHUNK_S, LOUD, Samples, silence, speech
+from pipecat_calls.voice import AGENT_RATE, CALLER_RATE, CHUNK_S, LOUD, SOUNDS, Samples, silence
 
 SAID = "said"
 """Key in a frame's metadata: (line number, share of it spoken), for the oracle that stands for a recogniser."""
@@ -116,7 +116,7 @@ class CallerIn(BaseInputTransport):
         if say.into_s is not None:
             return self._agent_talks and since_edge >= say.into_s
         wait = say.after_s if say.after_s is not None else 0.6
-        if not answered:
+        if say.patient and not answered:
             wait = max(wait, 6.0)
         return not self._agent_talks and self._agent_turns > 0 and since_edge >= wait
 
@@ -125,6 +125,7 @@ class CallerIn(BaseInputTransport):
         chunk = round(CHUNK_S * CALLER_RATE)
         quiet = silence(CHUNK_S, CALLER_RATE).tobytes()
         number, position, turns_seen = 0, -1, -1
+        speech = SOUNDS[self._script.sound]
         pcm: Samples = silence(0, CALLER_RATE)
         while True:
             await asyncio.sleep(max(0.0, began + sent * CHUNK_S - time.monotonic()))
@@ -172,7 +173,8 @@ class SpeakerOut(BaseOutputTransport):
         plays_s = max(self._free_s, self._now_s())
         loud = np.flatnonzero(np.abs(np.frombuffer(frame.audio, np.int16).astype(np.int32)) > LOUD / 2)
         if loud.size:
-            self._note(plays_s + loud[0] / frame.sample_rate, plays_s + (loud[-1] + 1) / frame.sample_rate)
+            first, last = int(loud[0]), int(loud[-1]) + 1
+            self._note(plays_s + first / frame.sample_rate, plays_s + last / frame.sample_rate)
         self._free_s = plays_s + frame.num_frames / frame.sample_rate
         if self._paced:
             await asyncio.sleep(max(0.0, plays_s - self._now_s()))
@@ -188,4 +190,4 @@ class SpeakerOut(BaseOutputTransport):
         if heard and first_s - heard[-1][1] < 0.1:
             heard[-1] = (heard[-1][0], last_s)
         else:
-            heard.append((float(first_s), float(last_s)))
+            heard.append((first_s, last_s))

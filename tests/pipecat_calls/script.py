@@ -12,7 +12,9 @@ SECONDS_A_WORD = 0.3
 @dataclass(frozen=True)
 class Say:
     """A line of the caller. It begins ``after_s`` after the agent fell silent, or ``into_s`` into its speech, or at
-    ``at_s`` of the call. ``heard`` is what the recogniser makes of it (None: the text itself)."""
+    ``at_s`` of the call. ``heard`` is what the recogniser makes of it (None: the text itself). ``patient``: where the
+    agent has said nothing new since the line before, the caller waits 6 s first; not so after a line that asks for no
+    answer."""
 
     text: str
     after_s: float | None = None
@@ -21,6 +23,7 @@ class Say:
     lasts_s: float | None = None
     heard: str | None = None
     participant: str = "caller"
+    patient: bool = True
 
     @property
     def seconds(self) -> float:
@@ -50,6 +53,7 @@ class CallTool:
     arguments: dict[str, Any] = field(default_factory=dict)
     text: str = ""
     first_token_s: float = 0.25
+    token_s: float = 0.01
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,8 @@ class Script:
     verdicts: tuple[bool, ...] = ()
     """What the turn model says at each pause; True when they run out."""
     paced: bool = True
+    sound: Literal["tone", "voice"] = "tone"
+    """What both sides sound like."""
     trailing_silence_s: float = 0.0
     """Silence that the synthesis puts behind each segment."""
     metrics: bool = True

@@ -36,7 +36,7 @@ from pipecat.services.tts_service import TTSService
 from pipecat_calls.line import SAID
 from pipecat_calls.script import CallTool, Reply, Script, Tool
 from pipecat_calls.versions import end_request, frames
-from pipecat_calls.voice import AGENT_RATE, is_loud, silence, speech
+from pipecat_calls.voice import AGENT_RATE, SOUNDS, is_loud, silence, speech
 
 SECONDS_A_CHARACTER = 0.06
 NETWORK_CHUNK = AGENT_RATE // 5
@@ -187,7 +187,7 @@ class ScriptedLLM(LLMService):
         await self.stop_ttfb_metrics()
         for word in reply.text.split(" ") if reply.text else ():
             await self.push_frame(LLMTextFrame(word + " "))
-            await asyncio.sleep(reply.token_s if isinstance(reply, Reply) else 0.01)
+            await asyncio.sleep(reply.token_s)
         if isinstance(reply, CallTool):
             self._calls += 1
             call = FunctionCallFromLLM(reply.name, f"call_{self._calls}", reply.arguments, context)
@@ -220,7 +220,7 @@ class ToneTTS(TTSService):
         for word in text.split():
             times.append((word, at))
             at += SECONDS_A_CHARACTER * (len(word) + 1)
-        sound = speech(at - began, AGENT_RATE).tobytes()
+        sound = SOUNDS[self._script.sound](at - began, AGENT_RATE).tobytes()
         sound += silence(self._script.trailing_silence_s, AGENT_RATE).tobytes()
         self._spoken_s[context_id] = at + self._script.trailing_silence_s
         if self._script.speech == "words":
