@@ -15,7 +15,8 @@ from data.scenes import CLIP_HZ, chunks, scene
 from pipecat_calls.call import RunningCall, place_call
 from pipecat_calls.script import Reply, Script
 
-from earwitness.processors.recording import HELD_S, RATE_HZ, UNWRITTEN_BLOCKS, CallRecording, recording_name
+from earwitness.monitor.call_names import recording_name
+from earwitness.processors.recording import HELD_S, RATE_HZ, UNWRITTEN_BLOCKS, CallRecording
 from earwitness.processors.taps import CallTaps
 from earwitness.processors.voice_activity import AgentEar, CallerEar, Chunk, Mark
 

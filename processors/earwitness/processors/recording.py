@@ -7,7 +7,6 @@ by byte counts, so overlaps can be measured on the file. Disk trouble ends the r
 from __future__ import annotations
 
 import os
-import re
 import wave
 from concurrent.futures import Executor
 from pathlib import Path
@@ -20,6 +19,7 @@ import structlog
 from earwitness.monitor.audio.framing import one_channel
 from earwitness.monitor.audio.resampling import Resampler
 from earwitness.monitor.audio.sample_clock import SampleClock
+from earwitness.monitor.call_names import recording_name
 from earwitness.processors.one_thread import OneThread
 from earwitness.processors.voice_activity import Chunk
 
@@ -32,15 +32,8 @@ HELD_S = 20.0
 LOOSE_S = 0.02
 """Chunks within this of the one before are laid seamlessly behind it."""
 UNWRITTEN_BLOCKS = 30
-NAME_LENGTH = 100
 
 _log = structlog.get_logger(__name__)
-
-
-def recording_name(call_id: str) -> str:
-    """A file name without surprises for any call id: letters, digits, dot, dash and underscore, at most 100 of them."""
-    clean = re.sub(r"[^A-Za-z0-9._-]", "_", call_id).lstrip(".")[:NAME_LENGTH]
-    return f"{clean or 'call'}.wav"
 
 
 class CallRecording:

@@ -152,7 +152,8 @@ class Witness:
     def _make_recording(self) -> Any:
         if self._settings.record is None:
             return None
-        from earwitness.processors.recording import CallRecording, recording_name  # noqa: PLC0415 - seldom asked for
+        from earwitness.monitor.call_names import recording_name  # noqa: PLC0415 - seldom asked for
+        from earwitness.processors.recording import CallRecording  # noqa: PLC0415
 
         self._recording = recording_name(self.call_id)
         return CallRecording(self._settings.record, self.call_id)

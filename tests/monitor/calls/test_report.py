@@ -25,14 +25,18 @@ BY_HAND = """
       "response_latency_s": null, "at_least_s": null, "reason": null, "parts_s": {},
       "waited_s": 30.0, "text": "no wait", "evidence": {"u_on": "vad", "u_off": "vad"}}],
    "agent_turns": [
-     {"id": "a1", "a_on_s": 0.5, "a_off_s": 3.5, "why": "greeting", "text": "Hello, how can I help?", "unspoken": null},
-     {"id": "a2", "a_on_s": 7.0, "a_off_s": 9.4, "why": "user_turn", "text": "It is", "unspoken": "on its way."}],
+     {"id": "a1", "a_on_s": 0.5, "a_off_s": 3.5, "why": "greeting", "text": "Hello, how can I help?", "unspoken": null,
+      "evidence": {"a_on": "playout", "a_off": "playout"}},
+     {"id": "a2", "a_on_s": 7.0, "a_off_s": 9.4, "why": "user_turn", "text": "It is", "unspoken": "on its way.",
+      "evidence": {"a_on": "playout", "a_off": "playout"}}],
    "overlaps": [
      {"id": "o1", "u_on_s": 9.0, "u_off_s": 10.0, "a_off_s": 9.4, "gave_way": true, "yielded_observed": true, "yielded_caused": true,
       "stop_latency_s": 0.4, "stop_at_least_s": null, "silent_for_s": 30.6, "talk_over_s": 0.4, "wanted": "yes", "class": null, "cell": "TP",
-      "decided_by": "words", "resumed_after_s": null, "terminal": null, "text": "no wait"}],
+      "decided_by": "words", "resumed_after_s": null, "terminal": null, "text": "no wait",
+      "evidence": {"u_on": "vad", "u_off": "vad", "a_off": "playout"}}],
    "agent_interruptions": [],
-   "dead_air": [{"start_s": 10.0, "end_s": 40.0, "agent_s": 30.0, "tool_s": 0.0, "hold_s": 0.0, "caller_s": 0.0}]}],
+   "dead_air": [{"start_s": 10.0, "end_s": 40.0, "agent_s": 30.0, "tool_s": 0.0, "hold_s": 0.0, "caller_s": 0.0,
+      "evidence": {"start": "vad"}}]}],
  "summary": {
    "response_latency": {"n": 2, "answered": 1, "unanswered": 1, "eligible": 2, "coverage": 1.0,
      "p50_s": null, "p90_s": null, "p95_s": null, "p99_s": null,
@@ -43,7 +47,8 @@ BY_HAND = """
    "stop_latency": {"n": 1, "never": 0, "p50_s": 0.4, "p90_s": 0.4, "p95_s": 0.4, "p99_s": 0.4, "more_than_s": {}},
    "agent_interruptions": 0, "dead_air": {"n": 1, "longest_s": 30.0, "agent_and_tool_s": 30.0},
    "talk_ratio": {"caller": 0.065, "agent": 0.125, "both": 0.01, "nobody": 0.8},
-   "outcomes": {"contained": 0, "in_scope": 1}}}
+   "outcomes": {"contained": 0, "in_scope": 1}},
+ "agreement": null}
 """
 
 

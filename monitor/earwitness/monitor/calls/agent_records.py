@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from earwitness.monitor.calls.agent import Voice
+from earwitness.monitor.calls.edge_evidence import of_agent_onset
 from earwitness.monitor.calls.overlaps import stop_of
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.stalls import agent_text, stalled
@@ -96,5 +97,10 @@ def write_interruptions(page: Page) -> None:
     """Write the onsets of the agent in turns that were not over."""
     before = page.carry.numbers["i"]
     for n, found in enumerate(page.talk.interruptions, before + 1):
-        content: Content = {"at_ns": found.at_ns, "cause": found.cause, "turn": page.turn_id(found.turn)}
+        content: Content = {
+            "at_ns": found.at_ns,
+            "cause": found.cause,
+            "turn": page.turn_id(found.turn),
+            "evidence": of_agent_onset(page.scene, found.at_ns),
+        }
         page.add(AgentInterruption, f"i{n}", found.at_ns, content, final=page.settled(found.at_ns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from earwitness.monitor.calls.bounds import Bounds
+from earwitness.monitor.calls.edge_evidence import of_agent_end, of_caller
 from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.overlaps import (
     Basis,
@@ -39,6 +40,7 @@ def write_overlaps(page: Page) -> None:
             "resumed_after_ns": None if unrelated else stop.resumed_after_ns,
             "terminal": stop.terminal,
             "text": " ".join(t for u in draft.utterances if (t := u.text)) or None,
+            "evidence": of_caller(draft.utterances) | of_agent_end(scene, stop.stopped_ns if stop.lasting else None),
         }
         basis = Basis(
             stop,

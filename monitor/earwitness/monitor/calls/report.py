@@ -20,10 +20,11 @@ LEAST_CENSORED_NS: Final = 10 * S
 Json = dict[str, Any]
 
 
-def report(records: Iterable[AnyRecord], *, bounds: str | None = None) -> Json:
+def report(records: Iterable[AnyRecord], *, bounds: str | None = None, agreement: Json | None = None) -> Json:
     """The report over the latest revisions of the given records, call by call in order of first appearance.
 
-    ``bounds`` is the id of the bounds in force; by default that of the records.
+    ``bounds`` is the id of the bounds in force; by default that of the records. ``agreement``: how far kinds of
+    evidence agree, which only the events tell; None where nobody looked.
     """
     calls: dict[str, list[Any]] = {}
     for record in latest(records):
@@ -37,6 +38,7 @@ def report(records: Iterable[AnyRecord], *, bounds: str | None = None) -> Json:
         "bounds": bounds if bounds is not None else "+".join(used) or "default-1",
         "calls": [_call(call_id, own) for call_id, own in calls.items()],
         "summary": _summary(everything),
+        "agreement": agreement,
     }
     shown: Json = REPORT_ADAPTER.dump_python(REPORT_ADAPTER.validate_python(content), by_alias=True)
     return shown
@@ -95,12 +97,14 @@ def _call(call_id: str, records: Sequence[Any]) -> Json:
                 "why": a.why,
                 "text": a.text,
                 "unspoken": a.unspoken,
+                "evidence": dict(a.evidence),
             }
             for a in _in_time(_of(records, "agent_turn"), "a_on_ns")
         ],
         "overlaps": [_overlap(o) for o in _in_time(_of(records, "overlap"), "u_on_ns")],
         "agent_interruptions": [
-            {"at_s": _s(i.at_ns), "cause": i.cause} for i in _in_time(_of(records, "agent_interruption"), "at_ns")
+            {"at_s": _s(i.at_ns), "cause": i.cause, "evidence": dict(i.evidence)}
+            for i in _in_time(_of(records, "agent_interruption"), "at_ns")
         ],
         "dead_air": [
             {
@@ -110,6 +114,7 @@ def _call(call_id: str, records: Sequence[Any]) -> Json:
                 "tool_s": _s(d.tool_ns),
                 "hold_s": _s(d.hold_ns),
                 "caller_s": _s(d.caller_ns),
+                "evidence": dict(d.evidence),
             }
             for d in _in_time(_of(records, "dead_air"), "start_ns")
         ],
@@ -162,6 +167,7 @@ def _overlap(overlap: Overlap) -> Json:
         "resumed_after_s": _s(overlap.resumed_after_ns),
         "terminal": overlap.terminal,
         "text": overlap.text,
+        "evidence": dict(overlap.evidence),
     }
 
 

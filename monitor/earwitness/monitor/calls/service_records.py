@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from earwitness.monitor.calls.bounds import S
+from earwitness.monitor.calls.edge_evidence import of_silence
 from earwitness.monitor.calls.facts import Run
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.silence import Stretch
@@ -26,6 +27,7 @@ def write_dead_air(page: Page, stretches: Sequence[Stretch]) -> None:
             "tool_ns": stretch.tool_ns,
             "hold_ns": stretch.hold_ns,
             "caller_ns": stretch.caller_ns,
+            "evidence": of_silence(page.scene, stretch.start_ns, stretch.end_ns),
         }
         final = stretch.end_ns is not None and page.settled(stretch.end_ns)
         page.add(DeadAir, f"d{n}", stretch.start_ns, content, final=final)
@@ -37,6 +39,9 @@ def write_tools(page: Page) -> None:
         turn = turn_of_tool(page.talk, tool)
         timed = tool.ended_ns is not None and tool.status != "cancelled"
         took = tool.measured_ns if tool.measured_ns is not None else (tool.ended_ns or 0) - tool.called_ns
+        if timed and took > min(tool.ended_ns or 0, page.scene.horizon_ns):
+            timed = False
+            page.count("invalid", tool.called_ns)
         content: Content = {
             "name": tool.name,
             "called_ns": tool.called_ns,
@@ -64,7 +69,7 @@ def write_stages(page: Page) -> None:
         if "ttfb" in e.metric and run is not None and "cancelled" in run.at:
             first = run.at.get("first_token" if e.service == "llm" else "first_audio")
             censored = censored or first is None or first > run.at["cancelled"]
-        value_ns = _duration_ns(e.value_s, at)
+        value_ns = _duration_ns(e.value_s, min(at, page.scene.horizon_ns))
         invalid = value is not None and value_ns is None
         page.count("invalid", at, invalid)
         measured = value_ns is not None and value_ns > 0 and not censored
@@ -93,5 +98,7 @@ def _model_duration(page: Page, run: Run) -> None:
     requested, ended = run.at.get("requested"), run.at.get("ended", run.at.get("tools_called"))
     if requested is None or ended is None or "cancelled" in run.at or run.why == "application" or ended < requested:
         return
+    if ended > page.scene.horizon_ns:
+        return  # noticed when the call was over
     content: Content = {"service": "llm", "metric": "duration", "value_ns": ended - requested}
     page.add(StageSample, f"m:run:{run.id}", ended, content, final=True)

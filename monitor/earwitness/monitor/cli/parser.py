@@ -41,11 +41,30 @@ def make_parser() -> argparse.ArgumentParser:
     calls.add_argument("--agent", help="list only this agent's")
     calls.add_argument("--svg", metavar="FILE", help="draw the call into FILE; a name that ends in .png makes a PNG")
 
+    label = _command(commands, "label", "label", "say whether the caller wanted the floor in an overlap; list overlaps")
+    label.add_argument("call_id", metavar="CALL", help="the call; the beginning of its id is enough")
+    label.add_argument("overlap", metavar="OVERLAP", nargs="?", help="o3 or 3; left out: list the call's overlaps")
+    label.add_argument(
+        "want", metavar="wanted|not", nargs="?", choices=["wanted", "not"], help="what the caller wanted"
+    )
+    label.add_argument(
+        "--class",
+        dest="want_class",
+        choices=["backchannel", "noise", "echo", "not_addressed"],
+        help="with not: what it was; a cough or a tic is noise",
+    )
+    label.add_argument("--author", metavar="NAME", help="whose word it is")
+    label.add_argument("--clear", action="store_true", help="take the overlap's label back")
+    _log_options(label)
+
     analyze = _command(commands, "analyze", "analyze", "the numbers of recordings, intervals or event logs, offline")
     _call_files(analyze)
     analyze.add_argument("--json", action="store_true", help="machine-readable, as in the interface reference")
     analyze.add_argument("--svg", metavar="FILE", help="draw one call into FILE; a name that ends in .png makes a PNG")
     analyze.add_argument("--call", metavar="ID", help="the call to draw, where there are several")
+    analyze.add_argument(
+        "--recording", metavar="FILE", help="hold a recording against the live call; of several calls: their folder"
+    )
     analyze.add_argument("--settings", type=Path, metavar="FILE", help=_SETTINGS_HELP)
     analyze.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting")
 

@@ -144,6 +144,8 @@ class Overlap(Record):
     terminal: Terminal | None = None
     missed_because: str | None = None
     text: str | None = None
+    evidence: dict[str, Evidence] = Field(default_factory=dict)
+    """What ``u_on``, ``u_off`` and ``a_off`` rest on."""
 
 
 class AgentInterruption(Record):
@@ -153,6 +155,8 @@ class AgentInterruption(Record):
     at_ns: int
     cause: Literal["overlap", "premature_endpoint", "resumed"]
     turn: str | None = None
+    evidence: dict[str, Evidence] = Field(default_factory=dict)
+    """What ``a_on``, the moment, rests on."""
 
 
 class DeadAir(Record):
@@ -165,6 +169,8 @@ class DeadAir(Record):
     tool_ns: int = 0
     hold_ns: int = 0
     caller_ns: int = 0
+    evidence: dict[str, Evidence] = Field(default_factory=dict)
+    """What ``start`` and ``end`` rest on: the speech that ended before it and the speech that began after it."""
 
 
 class ToolCall(Record):

@@ -60,6 +60,7 @@ class AgentTurnShown(_Shape):
     why: Why
     text: str | None
     unspoken: str | None
+    evidence: dict[str, Evidence]
 
 
 class OverlapShown(_Shape):
@@ -85,6 +86,7 @@ class OverlapShown(_Shape):
     resumed_after_s: Seconds
     terminal: Terminal | None
     text: str | None
+    evidence: dict[str, Evidence]
 
 
 class AgentInterruptionShown(_Shape):
@@ -92,6 +94,7 @@ class AgentInterruptionShown(_Shape):
 
     at_s: float
     cause: Literal["overlap", "premature_endpoint", "resumed"]
+    evidence: dict[str, Evidence]
 
 
 class DeadAirShown(_Shape):
@@ -103,6 +106,7 @@ class DeadAirShown(_Shape):
     tool_s: float
     hold_s: float
     caller_s: float
+    evidence: dict[str, Evidence]
 
 
 class CallShown(_Shape):
@@ -205,6 +209,61 @@ class Summary(_Shape):
     outcomes: Outcomes
 
 
+Witness = Literal["recording", "playout", "audio", "vad", "server"]
+
+
+class EdgeAgreementShown(_Shape):
+    """How far two kinds of evidence lie apart on the same edges: the second's moment minus the first's."""
+
+    party: Literal["caller", "agent"]
+    edge: Literal["u_on", "u_off", "a_on", "a_off"]
+    kinds: tuple[Witness, Witness]
+    n: int
+    """Edges that both have."""
+    median_s: Seconds
+    p90_abs_s: Seconds
+    only: tuple[int, int]
+    """Edges that only the first, only the second has."""
+
+
+class LatencyAgreementShown(_Shape):
+    """The recording's response latency minus the live one, over the turns that have both."""
+
+    n: int
+    median_s: Seconds
+    p90_abs_s: Seconds
+    only_live: int
+    only_recording: int
+
+
+class TurnAgreementShown(_Shape):
+    """One turn in both; null where one side has no latency there."""
+
+    id: str | None
+    recording_id: str | None
+    response_latency_s: Seconds
+    recording_latency_s: Seconds
+    difference_s: Seconds
+
+
+class RecordingAgreementShown(_Shape):
+    """A recording of a live call; ``offset_s`` was added to its times."""
+
+    call_id: str
+    recording: str
+    offset_s: float
+    turns: list[TurnAgreementShown]
+
+
+class AgreementShown(_Shape):
+    """How far pipeline, taps and recordings agree, all calls pooled. Rows only where two kinds of evidence exist."""
+
+    edges: list[EdgeAgreementShown]
+    response_latency: LatencyAgreementShown | None
+    """Null without recordings of live calls."""
+    recordings: list[RecordingAgreementShown]
+
+
 class Report(_Shape):
     """The numbers of one call or many."""
 
@@ -215,6 +274,8 @@ class Report(_Shape):
     """Id of the set of bounds in force."""
     calls: list[CallShown]
     summary: Summary
+    agreement: AgreementShown | None
+    """Null where only records, and no events, were at hand."""
 
 
 REPORT_ADAPTER: TypeAdapter[Report] = TypeAdapter(Report)

@@ -9,8 +9,10 @@ import sys
 from earwitness.monitor import wording
 from earwitness.monitor.calls.report import report
 from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.cli.agreeing import agreement_of, recordings_for
 from earwitness.monitor.cli.call_files import Listening, read_calls
 from earwitness.monitor.cli.composing import bounds_of, settings_of
+from earwitness.monitor.cli.drawing import draw_one, one_of, picture_path
 from earwitness.monitor.cli.entry import DONE, FAULT_FOUND
 from earwitness.monitor.cli.event_files import named_lines
 from earwitness.monitor.cli.views.analyze_view import analyze_view
@@ -23,13 +25,21 @@ _CHANNELS = {"left": 0, "right": 1}
 def execute(arguments: argparse.Namespace) -> int:
     arguments.log = None
     bounds = bounds_of(settings_of(arguments).bounds)
-    files = read_calls(arguments.files, listening_of(arguments))
+    path = picture_path(arguments.svg) if arguments.svg else None
+    listening = listening_of(arguments)
+    files = read_calls(arguments.files, listening)
+    if path is not None:
+        one_of(files.calls, arguments.call)  # before the work, since it may be wrong
+    live = files.calls.keys() - files.recordings.keys()
+    recordings = recordings_for(live, arguments.recording, listening) if arguments.recording else {}
     records: list[AnyRecord] = []
     for events in files.calls.values():
         records += fold(events, bounds=bounds)
     for said in named_lines(files.broken):
         sys.stderr.write(f"earwitness: {wording.printable(said, 300)}\n")
-    found = report(records, bounds=bounds.id)
+    if path is not None:
+        draw_one(path, files.calls, arguments.call, records, bounds)
+    found = report(records, bounds=bounds.id, agreement=agreement_of(files, records, bounds, recordings))
     if arguments.json:
         print(json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False))
     else:

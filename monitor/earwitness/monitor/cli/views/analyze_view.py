@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from earwitness.monitor import wording
+from earwitness.monitor.cli.views.agreement_view import agreement_lines
 from earwitness.monitor.cli.views.call_words import OUTCOME_WORDS
 from earwitness.monitor.cli.views.top_view import LEAST_N
 
@@ -31,6 +32,7 @@ def analyze_view(found: Json, told: Sequence[str], *, most_calls: int = 50, most
     live = [call for call in calls if call["outcome"] is not None]
     if live or found["measuring_point"] == "pipeline":
         lines.append(_row("outcomes", _outcomes(summary["outcomes"], live)))
+    lines += [_row(label, text) for label, text in agreement_lines(found["agreement"])]
     if len(calls) > 1 or live:
         lines += ["", f"  {'call':<24}{'lasted':>8}{'turns':>7}{'p50 ms':>9}{'worst':>9}{'overlaps':>10}  outcome"]
         lines += [_call(call) for call in calls[:most_calls]]

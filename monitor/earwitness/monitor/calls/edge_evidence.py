@@ -1,0 +1,51 @@
+"""What each edge in a record rests on (definitions, "Time and evidence"): every edge says it, in one way.
+
+Names of edges: ``u_on``, ``u_off``, ``a_on``, ``a_off``; for silence ``start`` and ``end``. An edge that nobody heard
+(inferred, uncertain, still to come) has no entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from earwitness.monitor.calls.scene import Scene, Utterance
+from earwitness.monitor.contract.events import Evidence
+
+EdgeEvidence = dict[str, Evidence]
+
+
+def of_caller(utterances: Sequence[Utterance]) -> EdgeEvidence:
+    """Onset and end of caller speech that runs over these utterances."""
+    found: EdgeEvidence = {}
+    first, last = utterances[0], utterances[-1]
+    if first.segments and first.on_ns is not None:
+        found["u_on"] = first.segments[0].on_by
+    if last.segments and last.off_ns is not None and not last.inferred:
+        found["u_off"] = last.segments[-1].off_by
+    return found
+
+
+def of_agent_onset(scene: Scene, at_ns: int) -> EdgeEvidence:
+    """The agent's onset at a moment."""
+    return next(({"a_on": sound.on_by} for on, sound, _ in scene.sounds() if on == at_ns), {})
+
+
+def of_agent_end(scene: Scene, at_ns: int | None) -> EdgeEvidence:
+    """The agent's falling silent at a moment."""
+    if at_ns is None:
+        return {}
+    known = (s for _, s, _ in scene.sounds() if s.off_ns == at_ns and s.uncertain_until_ns is None)
+    return next(({"a_off": sound.off_by} for sound in known), {})
+
+
+def of_silence(scene: Scene, start_ns: int, end_ns: int | None) -> EdgeEvidence:
+    """What ended before a silence and what began after it; the beginning or end of the call rests on nothing heard."""
+    found: EdgeEvidence = {}
+    sounds = [(s.on_ns, s.off_ns, s.on_by, s.off_by, False) for _, s, _ in scene.sounds()]
+    speech = [(s.on_ns, s.off_ns, s.on_by, s.off_by, s.inferred) for s in scene.segments]
+    for on_ns, off_ns, on_by, off_by, inferred in (*sounds, *speech):
+        if off_ns == start_ns and not inferred:
+            found.setdefault("start", off_by)
+        if on_ns is not None and on_ns == end_ns:
+            found.setdefault("end", on_by)
+    return found
