@@ -356,6 +356,20 @@ def test_a22_speech_without_an_end_stops_at_the_last_audio(call: Call) -> None:
     assert told.cells == []
 
 
+def test_a22_a_detector_that_gives_up_without_audio_has_heard_no_end(call: Call) -> None:
+    story = call().user(1.4, 3.4, "one two three").gap(4.0, last_audio=2.6).bot(4.2, 5.0, asked=3.8)
+    told = story.end(9.0).told()
+    assert [(t.u_off_ns, t.response_latency_ns, t.reason) for t in told.turns] == [
+        (2_600_000_000, None, "no_acoustic_anchor")
+    ]
+    assert told.facts["end_inferred"] == 1
+
+
+def test_a22_audio_that_stops_right_after_the_end_takes_nothing_away(call: Call) -> None:
+    story = call().user(1.4, 3.4, "one two three").gap(4.5, last_audio=3.42).bot(4.2, 5.0, asked=3.8)
+    assert story.end(9.0).told().latencies == [0.8]
+
+
 def test_a23_a_caller_who_talks_before_the_greeting(call: Call) -> None:
     told = (
         call()

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from earwitness.monitor.calls.bounds import Bounds
+from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.calls.facts import Edge, Facts, Gap, Said, is_other
 from earwitness.monitor.contract.events import Evidence
 
+EDGE_SLACK_NS: Final = S // 10
+"""How far behind the last audio that arrived an edge may lie that was heard in it: frames arrive late and in pieces."""
 POOR: Final = "poor"
 CALLER_ORDER: Final[tuple[Evidence, ...]] = ("audio", "vad", "server")
 
@@ -127,6 +129,11 @@ def pair(
             begun, begun_at_most = edge.edge_ns, edge.at_most
             continue
         broken = None if begun is None else _broken_ns(facts, gaps, begun, edge.at_ns)
+        silent = None if begun is None or facts is None else _silent_before(gaps, begun, edge.edge_ns)
+        if silent is not None and broken is None:
+            # A detector that hears nothing any more stops by itself: that is no end of speech (A22).
+            close(silent, inferred=True)
+            continue
         if begun is not None and broken is None:
             close(edge.edge_ns, inferred=edge.inferred, at_most=edge.at_most)
             segments[-1].echo = edge.echo
@@ -199,6 +206,12 @@ def _broken_ns(facts: Facts | None, gaps: Sequence[Gap], begun_ns: int, seen_ns:
     if not lost:
         return None
     return min(lost + ([t.at_ns for t in facts.turn_ends if t.at_ns > begun_ns] if facts is not None else []))
+
+
+def _silent_before(gaps: Sequence[Gap], begun_ns: int, edge_ns: int) -> int | None:
+    """Where the audio stopped, if it did before an end that was told of nothing but its absence."""
+    lost = (g.last_ns for g in gaps if begun_ns <= g.last_ns < edge_ns - EDGE_SLACK_NS)
+    return min(lost, default=None)
 
 
 def _last_sign(facts: Facts | None, gaps: Sequence[Gap], begun_ns: int, next_ns: int) -> int:

@@ -121,6 +121,8 @@ class Transcript(Event):
     language: str | None = None
     utterance_start_ns: Ns | None = None
     utterance_end_ns: Ns | None = None
+    """When the words were said, as far as is known: the recogniser's own times, or when words came that are told later
+    (then they ended there or before)."""
     utterance_id: str | None = None
     revision_of: int | None = None
     """``seq`` of an earlier transcript of this source that this one replaces."""

@@ -25,6 +25,8 @@ class _Utterance:
     deltas: bool = False
     language: str | None = None
     told_ns: int | None = None
+    heard_ns: int = 0
+    """When its last words came, which may be told later."""
     untold: bool = False
 
 
@@ -58,6 +60,7 @@ class Transcripts:
         who = _who(frame)
         utterance = self._utterance(who)
         utterance.count += 1
+        utterance.heard_ns = at_ns
         utterance.language = _language(frame) or utterance.language
         utterance.deltas = any(cls.__name__ in DELTA_SERVICES for cls in type(data.source).__mro__)
         text = str(frame.text or "")
@@ -80,6 +83,7 @@ class Transcripts:
         self._now.emit(
             Transcript, at_ns, party="caller", text=text, final=False, interim_count=utterance.count,
             form="delta" if utterance.deltas else "cumulative", participant=who, language=utterance.language,
+            utterance_end_ns=utterance.heard_ns if utterance.heard_ns < at_ns else None,
             utterance_id=f"u{utterance.number}", in_context=False if self._now.muted else None,
         )  # fmt: skip
 
