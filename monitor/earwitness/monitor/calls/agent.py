@@ -125,8 +125,7 @@ def _next_first(facts: Facts, run: Run, n: int) -> int | None:
 def _within(sound: Segment, play: Play, following_ns: int | None, tolerance_ns: int, horizon_ns: int) -> bool:
     if play.first_ns is None or sound.on_ns is None:
         return False
-    end = play.last_ns if play.last_ns is not None else following_ns
-    if end is not None and sound.on_ns >= end:
+    if any(end is not None and sound.on_ns >= end for end in (play.last_ns, following_ns)):
         return False
     return sound.end_ns(horizon_ns) > play.first_ns - tolerance_ns
 
@@ -178,7 +177,7 @@ def _end_of(
         return min(max(play.last_ns, first), horizon_ns), "playout"
     if audio:
         last = audio[-1].off_ns
-        if last is not None or not over:
+        if (last is None and not over) or (last is not None and last > first):
             return last, "audio"
     stops = [s.off_ns for s in decision if s.off_ns is not None and s.off_ns > first]
     ends = [n for n in (min(stops, default=None), following_ns) if n is not None]

@@ -53,8 +53,9 @@ def talk_so_far(page: Page, to_ns: int) -> dict[str, int]:
     """Who was audible for how long, from the connection on."""
     scene, past = page.scene, page.carry
     begun = scene.facts.connected_ns or 0
+    before = past.talk_ns if begun <= past.cut_ns else {}
     now = talk_time(scene, from_ns=max(begun, past.cut_ns), to_ns=to_ns)
-    return {name: past.talk_ns.get(name, 0) + spent for name, spent in now.items()} if now else dict(past.talk_ns)
+    return {name: before.get(name, 0) + spent for name, spent in now.items()} if now else dict(before)
 
 
 def other_speech_so_far(page: Page, to_ns: int) -> int:

@@ -125,6 +125,9 @@ class _Walk:
         if turn.answer is not None:
             return
         cause = self._interrupts(turn, sound, voice, belongs=mine is turn)
+        last = self.last_interruption
+        if cause is not None and last is not None and last.turn is turn and last.at_ns == sound.on_ns:
+            return  # one onset, told of two responses
         if cause is not None:
             found = InterruptionDraft(sound.on_ns, cause, turn, voice)
             self.talk.interruptions.append(found)
