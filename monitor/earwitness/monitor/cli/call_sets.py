@@ -19,8 +19,8 @@ from earwitness.monitor.contract.records import AnyRecord, Call
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.settings import Settings
 
-SUFFIXES = frozenset({".jsonl", ".ndjson", ".json", ".rttm", ".wav", ".wave", ".flac"})
-"""Files of a folder that are read; others are not looked at."""
+ENDINGS = (".jsonl", ".ndjson", ".intervals.json", ".rttm", ".wav", ".wave", ".flac")
+"""Of a folder's files only these are read: a `.json` may be anything."""
 _SELECTION = re.compile(r"[A-Za-z_][\w.-]*=[^,=]*(,[A-Za-z_][\w.-]*=[^,=]*)*")
 
 
@@ -47,9 +47,9 @@ def files_of(asked: str) -> list[str]:
     """The files that a file's name, a folder or a pattern stands for, in order. Raises BadInput."""
     path, shown = Path(asked), wording.printable(asked)
     if path.is_dir():
-        found = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() in SUFFIXES)
+        found = sorted(p for p in path.iterdir() if p.is_file() and p.name.lower().endswith(ENDINGS))
         if not found:
-            raise BadInput(f"no file in it tells of calls ({', '.join(sorted(SUFFIXES))})", where=shown)
+            raise BadInput(f"no file in it tells of calls ({', '.join(ENDINGS)})", where=shown)
         return [str(p) for p in found]
     if asked == "-" or path.exists():
         return [asked]
@@ -70,7 +70,7 @@ def set_of_files(asked: str, bounds: Bounds) -> CallSet:
     for call_id, events in read.calls.items():
         if records := fold(events, bounds=bounds):
             found.calls[call_id] = records
-            found.points.add("recording" if call_id in read.recordings else "pipeline")
+            found.points.update(r.measuring_point for r in records if isinstance(r, Call))
     if not found.calls:
         raise BadInput("no call in it", where=wording.printable(asked))
     return found
@@ -101,7 +101,7 @@ async def sets_of_log(
                         into.in_progress += 1
                         continue
                     into.calls[call_id] = records
-                    into.points.add("pipeline")
+                    into.points.add(call.measuring_point)
         finally:
             await log_fold.close()
     for into in found:

@@ -26,7 +26,7 @@ class CallSample:
     stops: tuple[float, ...] = ()
     """Stop latencies where the caller wanted the floor."""
     never_stopped: tuple[float, ...] = ()
-    """How long both talked where the agent did not stop at all."""
+    """One for each time that the agent never stopped: ranked above every stop."""
     sums: dict[str, float] = field(default_factory=dict[str, float])
 
 
@@ -54,10 +54,11 @@ def sample_of(call_id: str, records: Iterable[AnyRecord]) -> CallSample:
             case Overlap():
                 if record.cell is not None:
                     add(record.cell)
-                if record.stop_latency_ns is not None and record.cell in ("TP", "FN"):
-                    stops.append(record.stop_latency_ns / S)
-                elif record.cell == "FN":
-                    never.append((record.talk_over_ns or 0) / S)
+                if record.cell in ("TP", "FN"):
+                    if record.stop_latency_ns is not None:
+                        stops.append(record.stop_latency_ns / S)
+                    elif record.stop_at_least_ns is None and record.a_off_ns is None:
+                        never.append(0.0)
             case AgentInterruption():
                 add("agent_interruptions")
             case DeadAir():

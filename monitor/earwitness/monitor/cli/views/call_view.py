@@ -25,6 +25,7 @@ from earwitness.monitor.cli.views.call_words import (
     tool_words,
     turn_note,
 )
+from earwitness.monitor.cli.views.evidence_words import Usual, evidence_line, unusual_evidence, usual_evidence
 from earwitness.monitor.cli.views.lanes import S, Scale, Span, hundredths, lane, marks, ruler, written_in
 from earwitness.monitor.contract.records import (
     AgentInterruption,
@@ -59,10 +60,12 @@ def call_view(records: Iterable[AnyRecord], *, width: int = 100, zone: tzinfo | 
     found = [record for record in records if not record.retracted]
     call = next((r for r in found if isinstance(r, Call)), None)
     scale = Scale(max(length_ns(found, call), 1), max(20, width - LANE_INDENT - 1))
-    lines = [*head_lines(found, call, zone), ""]
+    usual = usual_evidence(found)
+    evidence = [f"        {said}"] if (said := evidence_line(usual)) else []
+    lines = [*head_lines(found, call, zone), *evidence, ""]
     if length_ns(found, call) > 0:
         lines += [*_lanes(found, scale), ""]
-    for line in sorted(_lines(found), key=lambda one: (one.at_ns, one.rank)):
+    for line in sorted(_lines(found, usual), key=lambda one: (one.at_ns, one.rank)):
         lines += _shown(line, width)
     return lines
 
@@ -74,8 +77,14 @@ def head_lines(
     elsewhere; left out where it is not known."""
     if call is None:
         return [f"{wording.printable(found[0].call_id)}  no call record yet" if found else "no records"]
-    labels = {"agent": call.agent, **({"version": call.version} if call.version else {}), **call.labels}
-    bits = [wording.printable(call.call_id), wording.group_name(sorted(labels.items()))]
+    labels = {
+        **({"agent": call.agent} if call.agent else {}),
+        **({"version": call.version} if call.version else {}),
+        **call.labels,
+    }
+    bits = [wording.printable(call.call_id)]
+    if labels:  # a recording does not say whose agent it was
+        bits.append(wording.group_name(sorted(labels.items())))
     if not dated:
         bits.append(wording.clock(call.started_wall_ns, zone, seconds=True))
     elif call.started_wall_ns >= DATED_FROM_NS:
@@ -177,7 +186,7 @@ def _caller_spans(found: Sequence[AnyRecord]) -> list[Span]:
     ]
 
 
-def _lines(found: Sequence[AnyRecord]) -> Iterable[_Line]:
+def _lines(found: Sequence[AnyRecord], usual: Usual) -> Iterable[_Line]:
     turns = {r.id: r for r in found if isinstance(r, Turn)}
     answers = {t.answered_by: t for t in turns.values() if t.answered_by}
     # Speech that began over the agent's may open a turn: said once, with what became of the overlap beside it.
@@ -193,13 +202,14 @@ def _lines(found: Sequence[AnyRecord]) -> Iterable[_Line]:
                     subject_words(r.id),
                     "caller",
                     quoted(r.text),
-                    _joined(turn_note(r), overlaps.get(at_ns)),
+                    _both(_joined(turn_note(r), overlaps.get(at_ns)), unusual_evidence(r, usual)),
                 )
             case AgentTurn():
-                note = answer_note(answers.get(r.id), r)
+                note = _both(answer_note(answers.get(r.id), r), unusual_evidence(r, usual))
                 yield _Line(r.a_on_ns or 0, 2, "", "agent", quoted(r.text), note)
             case Overlap() if r.u_on_ns not in opened:
-                yield _Line(r.u_on_ns, 1, subject_words(r.id), "caller", quoted(r.text), overlap_note(r))
+                yield _Line(r.u_on_ns, 1, subject_words(r.id), "caller", quoted(r.text),
+                            _both(overlap_note(r), unusual_evidence(r, usual)))  # fmt: skip
             case DeadAir():
                 note = f"dead air {dead_air_s(r, None):.1f} s: {owners(r)}" if r.end_ns else "dead air, going on"
                 yield _Line(r.start_ns, 3, "", "", "", note)
@@ -212,7 +222,11 @@ def _lines(found: Sequence[AnyRecord]) -> Iterable[_Line]:
 
 
 def _joined(note: str, overlap: Overlap | None) -> str:
-    return note if overlap is None else " · ".join(part for part in (overlap_note(overlap), note) if part)
+    return note if overlap is None else _both(overlap_note(overlap), note)
+
+
+def _both(*notes: str) -> str:
+    return " · ".join(note for note in notes if note)
 
 
 def _shown(line: _Line, width: int) -> list[str]:
