@@ -100,6 +100,7 @@ class TimelineFold:
         self._kept_ns = settings.call_kept_s * S
         self._future_ns = settings.future_s * S
         self._touched: dict[str, HeldCall] = {}
+        self._judged_early: list[Change] = []
         self._forgotten: dict[str, None] = {}
         self._swept_ns = 0
 
@@ -124,6 +125,9 @@ class TimelineFold:
                 return
         if held.broken:
             return
+        if call_id in self._touched and self._is_long_after(held, arrived_ns):
+            # Read in one go with the call itself: whether that had ended is judged first, as if it had come alone.
+            self._judged_early += self._judge(held, arrived_ns)
         if self._is_over(held, arrived_ns):
             self._refuse(learnt_later)
             return
@@ -137,7 +141,7 @@ class TimelineFold:
         """What the events since the last call of this changed, judged at the arrival of the newest of them; the
         windows have it already."""
         touched, self._touched = self._touched, {}
-        changes: list[Change] = []
+        changes, self._judged_early = self._judged_early, []
         for held in touched.values():
             changes += self._judge(held, self.clocks_ns[held.partition])
         self._sweep()
@@ -176,7 +180,10 @@ class TimelineFold:
 
     def _is_over(self, held: HeldCall, now_ns: int) -> bool:
         """Whether a call ended so long ago that nothing may change it any more."""
-        return not held.open and now_ns - (held.offset_ns or 0) - held.timeline.last_at_ns > self._kept_ns
+        return not held.open and self._is_long_after(held, now_ns)
+
+    def _is_long_after(self, held: HeldCall, now_ns: int) -> bool:
+        return now_ns - (held.offset_ns or 0) - held.timeline.last_at_ns > self._kept_ns
 
     def _judge(self, held: HeldCall, as_of_ns: int) -> list[Change]:
         held.as_of_ns = max(held.as_of_ns, as_of_ns)

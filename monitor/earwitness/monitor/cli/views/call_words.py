@@ -124,9 +124,18 @@ def overlap_note(overlap: Overlap) -> str:
 
 def tool_words(tool: ToolCall) -> str:
     """A tool call, short enough for a mark under the lanes."""
+    if overlap.decided_by == "human":
+        note += f" · label by {decider_words(overlap)}"
     took = f" {tool.duration_ns / S:.1f} s" if tool.duration_ns is not None else ""
     status = "" if tool.status in ("ok", "running") else f", {tool.status.replace('_', ' ')}"
     return f"tool {wording.printable(tool.name, 30)}{took}{status}"
+
+
+def decider_words(overlap: Overlap) -> str:
+    """Who or what says whether the caller wanted the floor."""
+    if overlap.decided_by == "human":
+        return f"human ({wording.printable(overlap.labelled_by, 30)})" if overlap.labelled_by else "human"
+    return (overlap.decided_by or wording.NOTHING).replace("_", " ")
 
 
 def tool_note(tool: ToolCall) -> str:
