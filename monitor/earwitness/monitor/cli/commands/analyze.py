@@ -24,7 +24,8 @@ _CHANNELS = {"left": 0, "right": 1}
 
 def execute(arguments: argparse.Namespace) -> int:
     arguments.log = None
-    bounds = bounds_of(settings_of(arguments).bounds)
+    settings = settings_of(arguments)
+    bounds = bounds_of(settings.bounds, settings.words)
     path = picture_path(arguments.svg) if arguments.svg else None
     listening = listening_of(arguments)
     files = read_calls(arguments.files, listening)
