@@ -23,7 +23,7 @@ def png(svg: str, height: float) -> bytes:
     if height * scale > MOST_PIXELS:
         raise BadInput("the call is too long for a PNG; take --svg with a name that ends in .svg")
     library = _library()
-    if not _has_fonts():
+    if not has_fonts():
         raise BadInput(
             "a PNG needs a font, and this machine has none; install one (apt-get install fonts-dejavu-core), "
             "or take a name that ends in .svg"
@@ -39,7 +39,7 @@ def _library() -> Any:
 
 
 @cache
-def _has_fonts() -> bool:
+def has_fonts() -> bool:
     """Whether letters come out at all: without a font resvg leaves them away in silence."""
     blank = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
     letters = '<text x="2" y="15" font-size="14" font-family="sans-serif">M</text>'

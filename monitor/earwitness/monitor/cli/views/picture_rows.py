@@ -48,10 +48,10 @@ class Row:
 
 
 def rows_of(length_ns: int) -> list[Row]:
-    """The rows of a call, all of one scale; no row at the end is a mere remnant."""
-    length_s = max(length_ns / S, 1)
-    step_s = next(step for upto, step in STEPS_S if length_s <= upto)
-    count = max(1, round(length_s / step_s))
-    wide_ns = -(-max(length_ns, S) // (count * S)) * S
+    """The rows of a call, all of one scale and of whole seconds; no row at the end is a mere remnant."""
     end_ns = max(length_ns, S)
-    return [Row(n * wide_ns, min((n + 1) * wide_ns, end_ns), wide_ns) for n in range(count) if n * wide_ns < end_ns]
+    step_s = next(step for upto, step in STEPS_S if end_ns <= upto * S)
+    wide_ns = -(-end_ns // (max(1, round(end_ns / (step_s * S))) * S)) * S
+    while end_ns > wide_ns and 0 < end_ns % wide_ns < wide_ns / 3:
+        wide_ns += S
+    return [Row(start, min(start + wide_ns, end_ns), wide_ns) for start in range(0, end_ns, wide_ns)]
