@@ -1,6 +1,7 @@
 """The numbers of one call or many, from their records, as JSON-ready data: what ``earwitness analyze --json`` prints.
 
-The shape is ``contract.report``'s. Exact: percentiles rank every value by itself (definitions, "Latency"), nothing is binned. Seconds are rounded to 1e-6.
+The shape is ``contract.report``'s. Exact: percentiles rank every value by itself (definitions, "Latency"), nothing is
+binned. Seconds are rounded to 1e-6.
 """
 
 from __future__ import annotations

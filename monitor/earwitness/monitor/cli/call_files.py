@@ -106,13 +106,14 @@ def _recordings(given: OpenedFile, kind: FileKind, own: str, listening: Listenin
                     call_id=own,
                 )
             ]
-    text = _all_of(given)
+    text = whole(given)
     if kind == "rttm":
         return read_rttm(text, given.shown, call_id=own, caller=listening.caller, agent=listening.agent)
     return [read_intervals(text, given.shown, call_id=own)]
 
 
-def _all_of(given: OpenedFile) -> bytes:
+def whole(given: OpenedFile) -> bytes:
+    """All of a file that has to be read at once. Raises BadInput for one that is too large."""
     text = given.file.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
         raise BadInput(f"is larger than {MOST_BYTES // 1_000_000} MB", where=given.shown)
@@ -132,10 +133,10 @@ def _completed(heard: HeardCall, listening: Listening) -> HeardCall:
     """With the words and expectations of files of their own, which stand beside those that the recording had."""
     if listening.words is not None:
         with opened(listening.words) as given:
-            heard = replace(heard, words=heard.words + read_words(_all_of(given), given.shown))
+            heard = replace(heard, words=heard.words + read_words(whole(given), given.shown))
     if listening.expect is not None:
         with opened(listening.expect) as given:
-            heard = replace(heard, expectations=heard.expectations + read_expectations(_all_of(given), given.shown))
+            heard = replace(heard, expectations=heard.expectations + read_expectations(whole(given), given.shown))
     return heard
 
 

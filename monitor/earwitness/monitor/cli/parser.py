@@ -63,6 +63,11 @@ def make_parser() -> argparse.ArgumentParser:
     analyze.add_argument("--svg", metavar="FILE", help="draw one call into FILE; a name that ends in .png makes a PNG")
     analyze.add_argument("--call", metavar="ID", help="the call to draw, where there are several")
     analyze.add_argument(
+        "--profile",
+        choices=["tau-voice"],
+        help="the numbers of that benchmark instead, by its own rules; reads ticks too",
+    )
+    analyze.add_argument(
         "--recording", metavar="FILE", help="hold a recording against the live call; of several calls: their folder"
     )
     analyze.add_argument("--settings", type=Path, metavar="FILE", help=_SETTINGS_HELP)

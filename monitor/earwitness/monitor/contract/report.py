@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from earwitness.monitor.contract.event import Evidence, Why
+from earwitness.monitor.contract.learnt_later import WantClass
 from earwitness.monitor.contract.records import (
     Cell,
     DecidedBy,
@@ -19,7 +20,6 @@ from earwitness.monitor.contract.records import (
     Reason,
     Terminal,
     TurnClass,
-    WantClass,
     Wanted,
 )
 

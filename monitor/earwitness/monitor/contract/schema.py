@@ -1,4 +1,4 @@
-"""The contract, and what ``analyze --json`` prints, as JSON Schema for readers in other languages. The files beside this module are generated.
+"""The contract, and what ``--json`` prints, as JSON Schema for readers in other languages. The files are generated.
 
 ``python -m earwitness.monitor.contract.schema --write`` writes them again; a test fails while they differ from the
 models.

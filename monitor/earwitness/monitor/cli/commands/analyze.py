@@ -7,15 +7,18 @@ import json
 import sys
 
 from earwitness.monitor import wording
+from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.report import report
 from earwitness.monitor.calls.timeline import fold
 from earwitness.monitor.cli.agreeing import agreement_of, recordings_for
-from earwitness.monitor.cli.call_files import Listening, read_calls
+from earwitness.monitor.cli.call_files import CallFiles, Listening, read_calls
 from earwitness.monitor.cli.composing import bounds_of, settings_of
 from earwitness.monitor.cli.drawing import draw_one, one_of, picture_path
 from earwitness.monitor.cli.entry import DONE, FAULT_FOUND
 from earwitness.monitor.cli.event_files import named_lines
+from earwitness.monitor.cli.tau_voice_files import read_tau_voice
 from earwitness.monitor.cli.views.analyze_view import analyze_view
+from earwitness.monitor.cli.views.tau_voice_view import tau_voice_view
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.errors import BadInput
 
@@ -28,6 +31,8 @@ def execute(arguments: argparse.Namespace) -> int:
     bounds = bounds_of(settings.bounds, settings.words)
     path = picture_path(arguments.svg) if arguments.svg else None
     listening = listening_of(arguments)
+    if arguments.profile is not None:
+        return _profile(arguments, listening, bounds)
     files = read_calls(arguments.files, listening)
     if path is not None:
         one_of(files.calls, arguments.call)  # before the work, since it may be wrong
@@ -36,8 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
     records: list[AnyRecord] = []
     for events in files.calls.values():
         records += fold(events, bounds=bounds)
-    for said in named_lines(files.broken):
-        sys.stderr.write(f"earwitness: {wording.printable(said, 300)}\n")
+    _say_broken(files)
     if path is not None:
         draw_one(path, files.calls, arguments.call, records, bounds)
     found = report(records, bounds=bounds.id, agreement=agreement_of(files, records, bounds, recordings))
@@ -46,6 +50,26 @@ def execute(arguments: argparse.Namespace) -> int:
     else:
         print("\n".join(analyze_view(found, files.told)))
     return FAULT_FOUND if files.broken else DONE
+
+
+def _profile(arguments: argparse.Namespace, listening: Listening, bounds: Bounds) -> int:
+    """The tau-voice profile's numbers instead of ours."""
+    for option in ("svg", "recording", "call"):
+        if getattr(arguments, option) is not None:
+            raise BadInput(f"does not go with --{option}", where="--profile")
+    found, files = read_tau_voice(arguments.files, listening, bounds)
+    _say_broken(files)
+    if arguments.json:
+        shown = {"v": 1, "profile": arguments.profile, **found.as_json()}
+        print(json.dumps(shown, ensure_ascii=False, indent=2, allow_nan=False))
+    else:
+        print("\n".join(tau_voice_view(found, files.told)))
+    return FAULT_FOUND if files.broken else DONE
+
+
+def _say_broken(files: CallFiles) -> None:
+    for said in named_lines(files.broken):
+        sys.stderr.write(f"earwitness: {wording.printable(said, 300)}\n")
 
 
 def listening_of(arguments: argparse.Namespace) -> Listening:

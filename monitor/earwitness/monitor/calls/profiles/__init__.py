@@ -1,0 +1,1 @@
+"""Numbers of other people's benchmarks, by their own rules: for comparison, never the default."""
