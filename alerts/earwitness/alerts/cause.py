@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from earwitness.alerts.notification import Cause, Part
 from earwitness.alerts.rules import Rule
+from earwitness.monitor.contract.latency_parts import LATENCY_PARTS
 from earwitness.monitor.measures.reading import Labels, Readings
 
-PARTS = (
-    "endpointing", "recognition", "hold", "queue", "llm", "tools", "aggregation", "tts", "output", "model",
-    "unattributed",
-)  # fmt: skip
-"""Definitions, "Where the time goes"."""
+PARTS = tuple(part.name for part in LATENCY_PARTS)
 
 BEFORE_S = 3_600
 LEAST_TURNS = 10

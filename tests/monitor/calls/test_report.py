@@ -20,9 +20,10 @@ BY_HAND = """
      {"id": "t1", "u_on_s": 4.0, "u_off_s": 6.0, "class": "eligible", "answered_by": "a2", "a_on_s": 7.0,
       "response_latency_s": 1.0, "at_least_s": null, "reason": null,
       "parts_s": {"endpointing": 0.4, "queue": 0.1, "llm": 0.3, "aggregation": 0.05, "tts": 0.1, "output": 0.05},
+      "owners_s": {"setting": 0.4, "bot": 0.15, "service": 0.4, "transport": 0.05},
       "waited_s": null, "text": "where is my order", "evidence": {"u_on": "vad", "u_off": "vad", "a_on": "playout"}},
      {"id": "t2", "u_on_s": 9.0, "u_off_s": 10.0, "class": "eligible", "answered_by": null, "a_on_s": null,
-      "response_latency_s": null, "at_least_s": null, "reason": null, "parts_s": {},
+      "response_latency_s": null, "at_least_s": null, "reason": null, "parts_s": {}, "owners_s": {},
       "waited_s": 30.0, "text": "no wait", "evidence": {"u_on": "vad", "u_off": "vad"}}],
    "agent_turns": [
      {"id": "a1", "a_on_s": 0.5, "a_off_s": 3.5, "why": "greeting", "text": "Hello, how can I help?", "unspoken": null,

@@ -142,6 +142,7 @@ def _turn(turn: Turn) -> Json:
         "at_least_s": _s(turn.at_least_ns),
         "reason": turn.reason,
         "parts_s": {name: _s(part_ns) for name, part_ns in turn.parts_ns.items()},
+        "owners_s": {name: _s(owned_ns) for name, owned_ns in turn.owners_ns.items()},
         "waited_s": _s(turn.waited_ns),
         "text": turn.text,
         "evidence": dict(turn.evidence),

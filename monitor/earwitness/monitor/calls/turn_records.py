@@ -12,6 +12,7 @@ from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.stalls import agent_text, stalled
 from earwitness.monitor.calls.turns import TurnDraft, turn_of_tool
+from earwitness.monitor.contract.latency_parts import by_owner
 from earwitness.monitor.contract.records import Turn
 
 
@@ -82,6 +83,7 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool) -> Conte
         evidence["a_on"] = evidence_of_onset(turn.answer, turn.answer_ns)
     audible = {id(v.run) for v in scene.voices}
     tools = tuple(t.id for t in scene.facts.tools.values() if turn_of_tool(talk, t) is turn)
+    split = parts(scene, turn, end) if latency is not None else {}
     return {
         "u_on_ns": turn.u_on_ns,
         "u_off_ns": u_off,
@@ -94,7 +96,8 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool) -> Conte
         "at_least_ns": measured.at_least_ns if latency is None else None,
         "endpoint_delay_ns": None if d is None or known_off is None else d - known_off,
         "agent_ttfa_ns": None if d is None or turn.answer_ns is None or not turn.sample else turn.answer_ns - d,
-        "parts_ns": parts(scene, turn, end) if latency is not None else {},
+        "parts_ns": split,
+        "owners_ns": by_owner(split),
         "unanswered": fate.unanswered,
         "overdue": fate.overdue,
         "waited_ns": fate.waited_ns,

@@ -82,6 +82,8 @@ class Turn(Record):
     agent_ttfa_ns: int | None = None
     parts_ns: dict[str, int] = Field(default_factory=dict)
     """Parts of the response latency by name; they sum to it exactly."""
+    owners_ns: dict[str, int] = Field(default_factory=dict)
+    """The same by who owns the time; they sum to it too."""
     unanswered: bool = False
     overdue: bool = False
     waited_ns: int | None = None

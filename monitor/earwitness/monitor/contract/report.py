@@ -44,6 +44,8 @@ class TurnShown(_Shape):
     """Where only a lower bound of the latency is known."""
     reason: Reason | None
     parts_s: dict[str, float]
+    owners_s: dict[str, float]
+    """The same by who owns the time."""
     """Where the latency went; the parts add up to it."""
     waited_s: Seconds
     """How long it awaited an answer in vain, or has so far."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from earwitness.monitor import wording
 from earwitness.monitor.cli.views.lanes import S, Scale
+from earwitness.monitor.contract.latency_parts import LATENCY_PARTS
 from earwitness.monitor.contract.records import AgentTurn, Call, DeadAir, Overlap, ToolCall, Turn
 
-PART_ORDER = (
-    "endpointing", "recognition", "hold", "queue", "llm", "tools", "aggregation", "tts", "output", "model",
-    "unattributed",
-)  # fmt: skip
+PART_ORDER = tuple(part.name for part in LATENCY_PARTS)
 CELL_WORDS = {
     "TP": "barge-in, agent gave way",
     "FN": "missed barge-in",
@@ -89,6 +87,7 @@ def answer_note(turn: Turn | None, answer: AgentTurn) -> str:
         )
         parts = " + ".join(f"{wording.printable(name, 20)} {wording.milliseconds(ns / S)}" for name, ns in ranked if ns)
         bits.append(f"{total} = {parts}" if parts else total)
+        bits += _owners(turn)
     elif answer.greeting_latency_ns is not None:
         bits.append(f"greeting {wording.short_time(answer.greeting_latency_ns / S)}")
     elif answer.why not in ("user_turn", "unknown"):
@@ -98,6 +97,14 @@ def answer_note(turn: Turn | None, answer: AgentTurn) -> str:
     if answer.interrupted:
         bits.append("interrupted" + (f", unsaid: {quoted(answer.unspoken, 40)}" if answer.unspoken else ""))
     return " · ".join(bits)
+
+
+def _owners(turn: Turn) -> list[str]:
+    """Whose time the latency was, the most first."""
+    owned = sorted(((spent, owner) for owner, spent in turn.owners_ns.items() if spent > 0), reverse=True)
+    if len(owned) < 2 and not any(owner != "unknown" for _, owner in owned):
+        return []
+    return ["whose: " + ", ".join(f"{owner} {wording.milliseconds(spent / S)}" for spent, owner in owned)]
 
 
 def overlap_note(overlap: Overlap) -> str:
@@ -117,18 +124,11 @@ def overlap_note(overlap: Overlap) -> str:
         case None:
             gave = {True: f", agent gave way{stop}", False: ", agent kept the floor", None: ""}[overlap.gave_way]
             note = f"overlap, {overlap_class(overlap)}{gave}"
+    if overlap.decided_by == "human":
+        note += f" · label by {decider_words(overlap)}"
     return note + (
         f", went on {wording.short_time(overlap.resumed_after_ns / S)} later" if overlap.resumed_after_ns else ""
     )
-
-
-def tool_words(tool: ToolCall) -> str:
-    """A tool call, short enough for a mark under the lanes."""
-    if overlap.decided_by == "human":
-        note += f" · label by {decider_words(overlap)}"
-    took = f" {tool.duration_ns / S:.1f} s" if tool.duration_ns is not None else ""
-    status = "" if tool.status in ("ok", "running") else f", {tool.status.replace('_', ' ')}"
-    return f"tool {wording.printable(tool.name, 30)}{took}{status}"
 
 
 def decider_words(overlap: Overlap) -> str:
@@ -136,6 +136,13 @@ def decider_words(overlap: Overlap) -> str:
     if overlap.decided_by == "human":
         return f"human ({wording.printable(overlap.labelled_by, 30)})" if overlap.labelled_by else "human"
     return (overlap.decided_by or wording.NOTHING).replace("_", " ")
+
+
+def tool_words(tool: ToolCall) -> str:
+    """A tool call, short enough for a mark under the lanes."""
+    took = f" {tool.duration_ns / S:.1f} s" if tool.duration_ns is not None else ""
+    status = "" if tool.status in ("ok", "running") else f", {tool.status.replace('_', ' ')}"
+    return f"tool {wording.printable(tool.name, 30)}{took}{status}"
 
 
 def tool_note(tool: ToolCall) -> str:
