@@ -172,7 +172,7 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
         realtime = facts.started is not None and facts.started.mode == "realtime"
         places = places_of_late_words(facts, said, bounds) if realtime else [s.at_ns for s in said]
         utterances = [
-            Utterance([], None, None, at, words_only=True, final_text=s.text, language=s.language)
+            Utterance([], None, None, min(at, as_of_ns), words_only=True, final_text=s.text, language=s.language)
             for at, s in sorted(zip(places, said, strict=True), key=lambda pair: (pair[0], pair[1].at_ns))
         ]
         loose = []
