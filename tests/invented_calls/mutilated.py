@@ -1,4 +1,4 @@
-"""Calls as they arrive on a bad day: lost, doubled, mixed up, misnamed, with hostile values that the contract allows."""
+"""Calls as they arrive on a bad day: lost, doubled, mixed up, misnamed, with hostile values the contract allows."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
@@ -46,7 +47,7 @@ def no_impossible_duration(records: Iterable[Any], as_of_ns: int) -> None:
     for record in records:
         for name, value in durations(record).items():
             assert isinstance(value, int), (record.kind, name, value)
-            early = name == "response_latency_ns" or name == "parts_ns[unattributed]"
+            early = name in ("response_latency_ns", "parts_ns[unattributed]")
             least = -length if name in OF_EITHER_SIGN else LEAST_LATENCY_NS if early else 0
             assert least <= value <= max(length, 0), (record.kind, record.id, name, value, length)
 
@@ -92,7 +93,7 @@ def nothing_is_counted_twice(records: Sequence[Any]) -> None:
     places = [(i.turn, i.at_ns) for i in by_kind.get("agent_interruption", [])]
     assert len(places) == len(set(places)), "an agent's onset interrupts twice"
     stretches = sorted((d.start_ns, d.end_ns) for d in by_kind.get("dead_air", []) if d.end_ns is not None)
-    assert all(a[1] <= b[0] for a, b in zip(stretches, stretches[1:], strict=False)), "silences overlap"
+    assert all(a[1] <= b[0] for a, b in pairwise(stretches)), "silences overlap"
 
 
 def turns_do_not_overlap(records: Iterable[Any]) -> None:
@@ -103,7 +104,7 @@ def turns_do_not_overlap(records: Iterable[Any]) -> None:
         if t.kind == "turn" and t.u_off_ns is not None
     ]
     spans.sort()
-    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False)), spans
+    assert all(a[1] <= b[0] for a, b in pairwise(spans)), spans
 
 
 def absent_numbers_say_why(records: Iterable[Any]) -> None:
