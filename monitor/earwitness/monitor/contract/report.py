@@ -27,7 +27,7 @@ Seconds = float | None
 
 
 class _Shape(BaseModel):
-    model_config = ConfigDict(frozen=True, populate_by_name=True)
+    model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
 
 
 class TurnShown(_Shape):

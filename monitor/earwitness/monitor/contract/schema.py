@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import TypeAdapter
 
@@ -34,7 +34,8 @@ def schemas() -> dict[str, str]:
     """File name to text, as the models are now."""
     read = {name: _text(title, adapter.json_schema(mode="validation")) for name, (title, adapter) in _SOURCES.items()}
     printed = {
-        name: _text(title, adapter.json_schema(mode="serialization")) for name, (title, adapter) in _PRINTED.items()
+        name: _text(title, _open(adapter.json_schema(mode="serialization")))
+        for name, (title, adapter) in _PRINTED.items()
     }
     return read | printed
 
@@ -49,6 +50,14 @@ def write() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name, text in schemas().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+def _open(schema: Any) -> Any:
+    """Without the word that there are no other fields: a newer version may add some, and readers ignore them."""
+    if isinstance(schema, dict):
+        given = cast("dict[str, Any]", schema)
+        return {k: _open(v) for k, v in given.items() if (k, v) != ("additionalProperties", False)}
+    return [_open(one) for one in cast("list[object]", schema)] if isinstance(schema, list) else schema
 
 
 def _text(title: str, schema: dict[str, Any]) -> str:
