@@ -294,6 +294,8 @@ def _wants_by_words(scene: Scene, draft: OverlapDraft) -> bool:
     end = draft.u_off_ns
     if end is None:
         return False
+    if draft.voice.truncated is False and draft.sound.end_ns(scene.horizon_ns) > end:
+        return False  # the agent talked on to its own end: what the caller says then is the answer to all of it
     for later in scene.utterances:
         if later.at_ns <= draft.u_on_ns or later in draft.utterances or later.other or later.muted or later.echo:
             continue
