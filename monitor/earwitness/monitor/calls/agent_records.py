@@ -7,6 +7,7 @@ from earwitness.monitor.calls.edge_evidence import of_agent_onset
 from earwitness.monitor.calls.overlaps import stop_of
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.stalls import agent_text, stalled
+from earwitness.monitor.calls.unheard import made_in_vain
 from earwitness.monitor.contract.records import AgentInterruption, AgentTurn
 
 
@@ -90,7 +91,7 @@ def _silent_runs(page: Page) -> None:
         given_up = until is not None and scene.horizon_ns - until >= scene.bounds.reorder_ns
         final = scene.over or cancelled or passed or given_up
         page.add(AgentTurn, f"n:{run.id}", since, content, final=final)
-        page.count("not_audible", since, "first_audio" in run.at and not cancelled)
+        page.count("not_audible", since, made_in_vain(scene, run))
 
 
 def write_interruptions(page: Page) -> None:

@@ -38,6 +38,16 @@ class Bounds:
     still_speaking_ns: int = S
     """Speech without an end that was heard up to this long before the call's end was cut off by it."""
 
+    unheard_ns: int = 3 * S
+    """Synthesised speech of which nothing was played for so long is not merely on its way."""
+    one_way_audible_ns: int = S
+    """How long the agent must have been audible for a caller who asks whether anybody is there."""
+    one_way_asks: int = 2
+    one_way_gap_ns: int = 30 * S
+    """Two such questions further apart have nothing to do with one another."""
+    one_way_quiet_ns: int = 10 * S
+    """Nothing arrived from the caller for so long while the agent talked."""
+
     # "Latency"
     overdue_ns: int = 10 * S
     longest_latency_ns: int = 600 * S

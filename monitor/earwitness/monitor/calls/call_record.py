@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from earwitness.monitor.calls.classes import Standing, words_in
+from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.intervals import clip, total
 from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.outcome import Unfinished, ending, promises_transfer
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.silence import Stretch, talk_time
-from earwitness.monitor.contract.records import Call
+from earwitness.monitor.calls.unheard import counted
+from earwitness.monitor.contract.records import Call, LineQuality
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,9 @@ def write_call(page: Page, fates: Sequence[Standing], stretches: Sequence[Stretc
         "caller_observable": observable,
         "reason": None if observable else "unobservable",
         "facts": _facts(page),
+        "unheard": page.unheard,
+        "line": line_told(facts),
+        "line_reason": None if facts.line_reports else "unobservable",
         "app": dict(facts.app),
         "faults": len(facts.faults),
     }
@@ -142,6 +147,15 @@ def _deaf(page: Page, last: Standing) -> bool:
     return last.turn_class == "no_transcript" and waited and "words" not in page.scene.facts.had
 
 
+def line_told(facts: Facts) -> LineQuality | None:
+    """What the transport told of the line, mean and worst; None where it told nothing."""
+    if not facts.line_reports:
+        return None
+    means = {f"{name}_mean": round(total / n, 6) for name, (n, total, _) in facts.line.items()}
+    worst = {f"{name}_worst": worst for name, (_, _, worst) in facts.line.items()}
+    return LineQuality.model_validate({"reports": facts.line_reports, **means, **worst})
+
+
 def _facts(page: Page) -> dict[str, int]:
     """Counted facts by name, the past's among them."""
     counts = dict(page.carry.counts)
@@ -149,6 +163,7 @@ def _facts(page: Page) -> dict[str, int]:
         counts[name] = counts.get(name, 0) + n
     for _, name, n in page.counted:
         counts[name] = counts.get(name, 0) + n
+    counts |= counted(page.unheard)
     values = {latency for _, latency in page.latencies}
     if page.carry.latencies:
         values.add(page.carry.same_latency_ns if page.carry.same_latency_ns is not None else -1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from earwitness.monitor.calls.facts import Facts
+from earwitness.monitor.contract.records import Unheard
 
 KINDS = ("t", "a", "o", "i", "d")
 """First letters of the ids that are counted."""
@@ -39,6 +40,7 @@ class Carry:
     """The latency of every turn so far, where they are all the same."""
     critical_end_ns: int | None = None
     """End of the last critical dead air."""
+    unheard: tuple[Unheard, ...] = ()
     promised_transfer: bool = False
     took_leave: bool = False
 
@@ -69,6 +71,8 @@ class Carry:
             transfers=list(f.transfers),
             transfer_tools=dict(f.transfer_tools),
             transport_errors=list(f.transport_errors),
+            one_way=[],
+            line=dict(f.line),
             app=dict(f.app),
             holds=list(f.holds),
             faults=dict(f.faults),
@@ -101,6 +105,7 @@ def residue(facts: Facts) -> Facts:
         tools={},
         mutes=muted,
         transport_errors=facts.transport_errors[-1:],
+        one_way=[],
         holds=facts.holds[-1:],
         stages=[],
         classifier=[],

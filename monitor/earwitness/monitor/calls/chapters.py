@@ -20,6 +20,7 @@ from earwitness.monitor.calls.overlaps import stop_of
 from earwitness.monitor.calls.page import Draft, Page
 from earwitness.monitor.calls.reckon import Reckoning, reckon
 from earwitness.monitor.calls.turns import TurnDraft
+from earwitness.monitor.calls.unheard import asks_whether_anybody_is_there, last_words, unheard_audio
 
 LOOK_AHEAD_NS: Final = 6 * S
 """Longer than every settling time of the definitions."""
@@ -43,6 +44,9 @@ def cut_here(
     settled = [d for d in page.drafts if d.place_ns < start and d.id != "call"]
     if not all(d.content["final"] for d in settled) or not _quiet(page, turn, cut_at):
         return None
+    last = last_words(page.scene, start)
+    if last is not None and asks_whether_anybody_is_there(last):
+        return None  # what the caller says next shows whether the agent was heard
     if not _past_is_done(page, facts, start, cut_at):
         return None
     own = [e for e in entries if e[0] < cut_at]
@@ -229,5 +233,6 @@ def _carry_on(found: Reckoning, own: Sequence[Entry], start_ns: int, cut_at_ns: 
         same_latency_ns=same.pop() if len(same) == 1 else None,
         critical_end_ns=last_critical(page, stretches),
         promised_transfer=past.promised_transfer or any(promises_transfer(scene, v) for v in voices),
+        unheard=unheard_audio(scene, past, None, before_ns=start_ns),
         took_leave=past.took_leave or any(takes_leave(scene, v) for v in voices),
     )

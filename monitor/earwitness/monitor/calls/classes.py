@@ -11,6 +11,7 @@ from earwitness.monitor.calls.outcome import takes_leave
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.transcripts import interim_only, text_of
 from earwitness.monitor.calls.turns import Talk, TurnDraft
+from earwitness.monitor.calls.unheard import made_in_vain
 from earwitness.monitor.contract.records import EndCause, Reason, TurnClass
 
 MOST_WORDS_BEHIND_LEAVE: Final = 5
@@ -47,16 +48,19 @@ def is_interim_only(turn: TurnDraft) -> bool:
     return interim_only([s for u in turn.utterances for s in u.segments])
 
 
-def standing(scene: Scene, talk: Talk, n: int, cause: EndCause | None, *, took_leave: bool) -> Standing:
+def standing(
+    scene: Scene, talk: Talk, n: int, cause: EndCause | None, *, took_leave: bool, unheard: bool = False
+) -> Standing:
     """Class and fate of the ``n``-th turn; ``cause``: how the call ended, None while it goes on; ``took_leave``: the
-    agent said farewell before what the scene shows."""
+    agent said farewell before what the scene shows; ``unheard``: its answer did not reach the caller."""
     turn = talk.turns[n]
     is_last = n + 1 == len(talk.turns)
     until = scene.horizon_ns if is_last else talk.turns[n + 1].start_ns
-    in_vain = turn.answer is None and (scene.over or not is_last)
+    no_answer = turn.answer is None or unheard
+    in_vain = no_answer and (scene.over or not is_last)
     turn_class = _class(scene, turn, until, cause if is_last else None, took_leave=took_leave)
     u_off = turn.end_ns(scene.horizon_ns)
-    waited = max(until - u_off, 0) if turn.answer is None else None
+    waited = max(until - u_off, 0) if no_answer else None
     overdue = waited is not None and waited >= scene.bounds.overdue_ns and turn_class == "eligible"
     return Standing(
         turn_class,
@@ -65,7 +69,7 @@ def standing(scene: Scene, talk: Talk, n: int, cause: EndCause | None, *, took_l
         waited_ns=waited if in_vain or overdue else None,
         resolved=in_vain or turn.answer is not None,
         until_ns=until,
-        reason=_reason(scene, talk, turn, turn_class, until),
+        reason="not_audible" if unheard else _reason(scene, talk, turn, turn_class, until),
     )
 
 
@@ -130,7 +134,7 @@ def _reason(scene: Scene, talk: Talk, turn: TurnDraft, turn_class: TurnClass, un
     if turn.interrupted:
         return "agent_interruption"
     runs = [r for r in scene.facts.runs.values() if talk.owner.get(r.id) is turn]
-    if any("first_audio" in r.at and not r.plays and "cancelled" not in r.at for r in runs):
+    if any(made_in_vain(scene, r) for r in runs):
         return "not_audible"
     if runs and all("cancelled" in r.at for r in runs):
         return "cancelled"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from math import isfinite
 
 from earwitness.monitor.calls.facts import (
     Edge,
@@ -264,10 +265,22 @@ def _transfer(f: Facts, entry: Entry) -> None:
 
 
 def _transport(f: Facts, entry: Entry) -> None:
-    if entry[3].event == "error":
+    e = entry[3]
+    if e.event == "error":
         f.transport_errors.append(entry[0])
-    elif entry[3].event == "one_way":
-        f.count("one_way")
+    elif e.event == "one_way":
+        f.one_way.append(entry[0])
+    told = {"loss_ratio": e.loss_ratio, "jitter_ms": e.jitter_ms, "round_trip_ms": e.round_trip_ms}
+    valid = {name: value for name, value in told.items() if value is not None and _is_valid(name, value)}
+    f.count("invalid", sum(value is not None for value in told.values()) - len(valid))
+    f.line_reports += bool(valid)
+    for name, value in valid.items():
+        n, total, worst = f.line.get(name, (0, 0.0, 0.0))
+        f.line[name] = (n + 1, total + value, max(worst, value))
+
+
+def _is_valid(name: str, value: float) -> bool:
+    return isfinite(value) and 0 <= value <= (1 if name == "loss_ratio" else float("inf"))
 
 
 def _app(f: Facts, entry: Entry) -> None:

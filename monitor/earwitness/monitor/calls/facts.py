@@ -172,6 +172,11 @@ class Facts:
     transfers: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     human_agent_joined: bool = False
     transport_errors: list[int] = field(default_factory=list[int])
+    one_way: list[int] = field(default_factory=list[int])
+    """When the transport said that audio flows one way."""
+    line: dict[str, tuple[int, float, float]] = field(default_factory=dict[str, tuple[int, float, float]])
+    """What the transport told of the line, by name: how often, sum, worst."""
+    line_reports: int = 0
     voicemail: bool = False
     dtmf: int = 0
     app: dict[str, str] = field(default_factory=dict[str, str])

@@ -10,7 +10,7 @@ from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.overlaps import Basis
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.turns import Talk, TurnDraft
-from earwitness.monitor.contract.records import EndCause, Record
+from earwitness.monitor.contract.records import EndCause, Record, Unheard
 
 Content = dict[str, Any]
 
@@ -37,6 +37,8 @@ class Page:
     wall_ns: int
     cause: EndCause | None
     """How the call ended; None while it goes on."""
+    unheard: tuple[Unheard, ...] = ()
+    """Stretches of the call so far in which audio reached nobody."""
     drafts: list[Draft] = field(default_factory=list[Draft])
     counted: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
     """Counted facts: where, which, how many."""

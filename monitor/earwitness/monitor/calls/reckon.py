@@ -20,6 +20,7 @@ from earwitness.monitor.calls.service_records import write_dead_air, write_stage
 from earwitness.monitor.calls.silence import Stretch, dead_air
 from earwitness.monitor.calls.turn_records import write_turns
 from earwitness.monitor.calls.turns import follow
+from earwitness.monitor.calls.unheard import unheard_audio
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ def reckon(
     """The records from ``carry.cut_ns`` on as of a moment; ``over``: the call ended at ``as_of_ns``."""
     scene = build_scene(facts, bounds, as_of_ns=as_of_ns, over=over)
     talk = follow(scene, overlaps_before=carry.numbers["o"])
-    page = Page(scene, talk, carry, wall_ns, end_cause(scene, as_of_ns) if over else None)
+    cause = end_cause(scene, as_of_ns) if over else None
+    page = Page(scene, talk, carry, wall_ns, cause, unheard_audio(scene, carry, cause))
     fates = write_turns(page)
     write_agent_turns(page)
     write_overlaps(page)

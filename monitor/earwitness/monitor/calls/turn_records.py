@@ -12,6 +12,7 @@ from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.stalls import agent_text, stalled
 from earwitness.monitor.calls.turns import TurnDraft, turn_of_tool
+from earwitness.monitor.calls.unheard import reaches_nobody
 from earwitness.monitor.contract.latency_parts import by_owner
 from earwitness.monitor.contract.records import Turn
 
@@ -22,7 +23,8 @@ def write_turns(page: Page) -> list[Standing]:
     fates: list[Standing] = []
     edge_seen = page.carry.edge_seen
     for n, turn in enumerate(talk.turns):
-        fate = standing(scene, talk, n, page.cause, took_leave=page.carry.took_leave)
+        unheard = reaches_nobody(page.unheard, turn.answer_ns)
+        fate = standing(scene, talk, n, page.cause, took_leave=page.carry.took_leave, unheard=unheard)
         fates.append(fate)
         content = _turn(page, turn, fate, edge_seen)
         edge_seen = edge_seen or any(u.off_ns is not None and not u.inferred for u in turn.utterances)
@@ -65,7 +67,7 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool) -> Conte
     scene, talk = page.scene, page.talk
     measured = measure(scene, turn, edge_seen)
     latency, reason = measured.latency_ns, fate.reason or measured.reason
-    if fate.turn_class != "eligible":
+    if fate.turn_class != "eligible" or fate.reason == "not_audible":
         latency = None
     end = decided(scene, turn, turn.answer_ns if turn.answer_ns is not None else fate.until_ns)
     last = turn.utterances[-1]

@@ -202,6 +202,42 @@ class StageSample(Record):
     censored: bool = False
 
 
+class Unheard(BaseModel):
+    """A stretch of the call in which audio was made and reached nobody, and what shows it.
+
+    ``dead_not_failed``: speech was synthesised and never played, while nothing failed. ``one_way_audio``: the agent was
+    audible where it was measured and the caller asked whether anybody is there (``caller_asks``), nothing arrived from
+    the caller while the agent talked (``audio_gap``), or the transport says so. ``lost``: whose audio did not arrive.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    what: Literal["dead_not_failed", "one_way_audio"]
+    by: Literal["no_playout", "caller_asks", "audio_gap", "transport"]
+    lost: Literal["agent", "caller"] | None = None
+    at_ns: int
+    until_ns: int | None = None
+    """None: it went on, as far as is known to the call's end."""
+    responses: tuple[str, ...] = ()
+    """Ids of the responses that were never played."""
+    moments_ns: tuple[int, ...] = ()
+    """When the caller asked."""
+
+
+class LineQuality(BaseModel):
+    """What the transport told of the line, each number None where it told none."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    reports: int
+    loss_ratio_mean: float | None = None
+    loss_ratio_worst: float | None = None
+    jitter_ms_mean: float | None = None
+    jitter_ms_worst: float | None = None
+    round_trip_ms_mean: float | None = None
+    round_trip_ms_worst: float | None = None
+
+
 class Call(Record):
     """The call as a whole. ``ended_ns`` is None while it goes on."""
 
@@ -222,6 +258,12 @@ class Call(Record):
     """Time in which ``caller``, ``agent``, ``both`` or ``nobody`` is audible; empty where unobservable."""
     facts: dict[str, int] = Field(default_factory=dict)
     """Counted facts by their name in the definitions ("Facts that are counted, by name")."""
+    unheard: tuple[Unheard, ...] = ()
+    """Stretches of dead-but-not-failed speech and of one-way audio, in order."""
+    line: LineQuality | None = None
+    """None where no transport told of loss or jitter."""
+    line_reason: Reason | None = None
+    """Why there is no ``line``."""
     app: dict[str, str] = Field(default_factory=dict)
     faults: int = 0
     events: int = 0

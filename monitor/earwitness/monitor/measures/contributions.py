@@ -34,8 +34,8 @@ FACTS: Final = frozenset({
     "phantom_speech", "interim_only", "end_inferred", "duplicate_reply", "generations", "empty_completion",
     "cancelled_generation", "tool_cancelled", "tool_error", "tool_timed_out", "speech_while_muted", "missed_because",
     "truncated_by_hangup", "stalled_turn", "spurious_interruption", "late_in_call", "stray", "tail_incomplete",
-    "zero_variance", "dead_air_warning", "dead_air_critical", "invalid", "not_audible", "one_way",
-    "words_without_speech", "no_frames_seen",
+    "zero_variance", "dead_air_warning", "dead_air_critical", "invalid", "not_audible", "one_way_audio",
+    "dead_not_failed", "words_without_speech", "no_frames_seen",
 })  # fmt: skip
 
 
