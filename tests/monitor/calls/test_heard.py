@@ -142,12 +142,14 @@ def test_talk_over_ends_where_the_agent_falls_silent() -> None:
     assert (call["overlaps"][0]["talk_over_s"], [i["at_s"] for i in call["agent_interruptions"]]) == (0.5, [4.0])
 
 
-def test_the_end_of_a_recording_that_was_cut_off_is_no_silence() -> None:
-    cut = heard([(9.0, 9.5)], [(0.0, 10.0)], lasts=10.0, speaking_at_end=("agent",))
-    call = told(cut)
-    assert (call["overlaps"][0]["gave_way"], call["agent_turns"][0]["a_off_s"]) == (None, None)
-    long_before = heard([(7.0, 7.5)], [(0.0, 10.0)], lasts=10.0, speaking_at_end=("agent",))
-    assert told(long_before)["overlaps"][0]["gave_way"] is False
+@pytest.mark.parametrize(("caller_on", "gave_way"), [(9.0, True), (7.0, False)])
+def test_the_end_of_the_file_counts_as_the_agents_silence(caller_on: float, gave_way: bool) -> None:
+    for more in ({}, {"speaking_at_end": ("agent",)}):
+        row = told(heard([(caller_on, caller_on + 0.5)], [(0.0, 10.0)], lasts=10.0, **more))["overlaps"][0]
+        assert (row["gave_way"], row["a_off_s"], row["silent_for_s"]) == (gave_way, 10.0, 0.0)
+
+
+def test_a_caller_who_speaks_when_the_recording_stops_waits_for_nothing() -> None:
     caller = told(heard([(1.0, 2.0), (9.0, 10.0)], [(3.0, 4.0)], lasts=10.0, speaking_at_end=("caller",)))
     assert [t["class"] for t in caller["turns"]] == ["eligible", "lost"]
 

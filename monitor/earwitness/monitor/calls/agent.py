@@ -71,8 +71,6 @@ def agent_voices(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool) -
     for evidence, edges in facts.agent_edges.items():
         paired = pair(edges, _kind(evidence), None, gaps, horizon_ns=horizon_ns, over=over)
         kinds[evidence] = [s for s in paired if s.on_ns is not None]
-    if facts.recording and over:
-        _leave_open(kinds.get("audio", ()), horizon_ns)
     audio, server, decision = (kinds.get(k, []) for k in ("audio", "server", "decision"))
     better = facts.had & {"agent:playout", "agent:audio"}
     voices: list[Voice] = []
@@ -95,13 +93,6 @@ def agent_voices(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool) -
     best = [(x.on_ns, x.end_ns(horizon_ns)) for v in voices for x in v.sounds]
     phantoms = [s.start_ns for s in decision if s.off_ns is not None and not _heard(s, best, bounds.match_ns)]
     return Heard(voices, phantoms if better or "agent:server" in facts.had else [])
-
-
-def _leave_open(segments: Sequence[Segment], horizon_ns: int) -> None:
-    """Speech that went on when the recording stopped did not fall silent."""
-    for segment in segments:
-        if segment.inferred and segment.off_ns == horizon_ns:
-            segment.off_ns = None
 
 
 def _kind(name: str) -> Evidence:

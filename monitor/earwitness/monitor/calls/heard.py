@@ -80,9 +80,9 @@ def events_of(heard: HeardCall, *, agent: str = "", language: str | None = None)
     """A recording in the events of the contract, in their order: source ``recording``, wall clock 0 at its beginning.
 
     Nobody says why it ended (``call_ended`` of cause ``unknown``). A recogniser ran where the caller's words are given.
-    Speech that was going on when the recording ended has no ``speech_ended``. Words that run over several stretches of
-    their party's speech are dealt out among them by the stretches' lengths. Raises no error: what a file may hold is
-    checked where it is read.
+    Speech that was going on when the recording ended has an end that is ``inferred``. Words that run over several
+    stretches of their party's speech are dealt out among them by the stretches' lengths. Raises no error: what a file
+    may hold is checked where it is read.
     """
     unseen = heard.unobserved
     told: list[_Told] = [(0, Expected, {"wanted": one.wanted, "overlap_ns": one.at_ns}) for one in heard.expectations]
@@ -119,7 +119,7 @@ def _speech(heard: HeardCall, party: str, span: Span, *, cut_off: bool) -> list[
         shared["snr_db"] = heard.caller_snr_db
     began: _Told = (start, SpeechStarted, {**shared, "edge_ns": start})
     if cut_off:
-        return [began]
+        return [began, (end, SpeechEnded, {**shared, "edge_ns": end, "inferred": True})]
     back = party == "caller" and total(clip(heard.echo, start, end)) * _ECHO_SHARE >= end - start
     return [began, (end, SpeechEnded, {**shared, "edge_ns": end, "echo": back})]
 

@@ -163,7 +163,7 @@ def judge(scene: Scene, draft: OverlapDraft) -> None:
 def stop_of(scene: Scene, draft: OverlapDraft) -> Stop:
     """Whether, when and how the response that was audible at ``u_on`` fell silent and stayed so."""
     voice, stop = draft.voice, _stopped_ns(scene, draft)
-    watched = None if scene.over and scene.pipeline else scene.horizon_ns
+    watched = None if scene.over else scene.horizon_ns
     if stop is None or draft.uncertain:
         cut = False if scene.pipeline else None
         return Stop(
