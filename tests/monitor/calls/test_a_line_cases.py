@@ -219,7 +219,15 @@ def test_a40_a_deaf_monitor_claims_nothing(call: Call) -> None:
 
 def test_a41_an_error_that_was_absorbed_is_one_error(call: Call) -> None:
     story = call().put(5.0, "fault", fault_id="f1", processor="tts").put(6.0, "fault", fault_id="f1", recovered=True)
-    assert story.told().call.faults == 1
+    told = story.told()
+    assert (told.call.faults, told.call.faults_recovered, told.call.faults_by) == (1, 1, {"tts": 1})
+
+
+def test_a41_faults_are_counted_at_their_origin(call: Call) -> None:
+    story = call().put(5.0, "fault", fault_id="f1", processor="tts").put(6.0, "fault", fault_id="f2", processor="llm")
+    told = story.put(7.0, "fault", fault_id="f3").put(8.0, "fault", fault_id="f4", processor="llm").told()
+    assert (told.call.faults, told.call.faults_recovered) == (4, 0)
+    assert told.call.faults_by == {"llm": 2, "tts": 1, "unknown": 1}
 
 
 def test_a42_a_step_of_the_wall_clock_changes_no_duration(call: Call) -> None:

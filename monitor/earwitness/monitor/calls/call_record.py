@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -92,6 +93,8 @@ def write_call(page: Page, fates: Sequence[Standing], stretches: Sequence[Stretc
         "line_reason": None if facts.line_reports else "unobservable",
         "app": dict(facts.app),
         "faults": len(facts.faults),
+        "faults_recovered": sum(recovered for _, recovered in facts.faults.values()),
+        "faults_by": dict(sorted(Counter(origin or "unknown" for origin, _ in facts.faults.values()).items())),
     }
     if scene.over and page.cause is not None:
         content |= _ended(page, fates, stretches, observable=observable)

@@ -297,7 +297,8 @@ def _late_fact(f: Facts, entry: Entry) -> None:
 
 def _fault(f: Facts, entry: Entry) -> None:
     e = entry[3]
-    f.faults[e.fault_id] = f.faults.get(e.fault_id, False) or e.recovered is True
+    origin, recovered = f.faults.get(e.fault_id, (None, False))
+    f.faults[e.fault_id] = (origin or e.processor, recovered or e.recovered is True)
 
 
 def _health(f: Facts, entry: Entry) -> None:

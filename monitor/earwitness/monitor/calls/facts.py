@@ -181,8 +181,8 @@ class Facts:
     dtmf: int = 0
     app: dict[str, str] = field(default_factory=dict[str, str])
     holds: list[tuple[int, bool]] = field(default_factory=list[tuple[int, bool]])
-    faults: dict[str, bool] = field(default_factory=dict[str, bool])
-    """By fault id: whether service went on."""
+    faults: dict[str, tuple[str | None, bool]] = field(default_factory=dict[str, tuple[str | None, bool]])
+    """By fault id: the processor that raised it, and whether service went on."""
     stages: list[tuple[int, str, int, Any]] = field(default_factory=list[tuple[int, str, int, Any]])
     classifier: list[Verdict] = field(default_factory=list[Verdict])
     labels: dict[str, Label] = field(default_factory=dict[str, Label])

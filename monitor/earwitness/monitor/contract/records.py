@@ -266,6 +266,10 @@ class Call(Record):
     """Why there is no ``line``."""
     app: dict[str, str] = Field(default_factory=dict)
     faults: int = 0
+    faults_recovered: int = 0
+    """Those after which service went on."""
+    faults_by: dict[str, int] = Field(default_factory=dict)
+    """By the processor that raised them; ``unknown`` where nobody says."""
     events: int = 0
     missing_events: int = 0
     dropped_events: int = 0

@@ -139,7 +139,9 @@ def _quality_words(call: Call) -> str:
     if call.tail_incomplete:
         bits.append("the end of the call is missing")
     if call.faults:
-        bits.append(wording.plural(call.faults, "fault"))
+        by = ", ".join(f"{wording.printable(name, 30)} {n}" for name, n in list(call.faults_by.items())[:3])
+        after = f", {call.faults_recovered} recovered" if call.faults_recovered else ""
+        bits.append(wording.plural(call.faults, "fault") + f" ({by}{after})" * bool(by))
     return "note: " + " · ".join(bits) if bits else ""
 
 
