@@ -112,6 +112,13 @@ def test_a_classifier_speaks_of_the_overlap_that_it_was_asked_for(
     assert verdicts(story.put(13.7, "classifier", answer="backchannel", **asked).end(30.0).told()) == [expected]
 
 
+def test_a_classifier_that_does_not_know_says_nothing(call: Call) -> None:
+    story = call(recogniser=False).bot(10.0, 20.0, cut=False).user(13.0, 13.5)
+    story.put(13.6, "classifier", answer="interruption", overlap_id="o1")
+    told = story.put(13.7, "classifier", answer="unknown", overlap_id="o1").end(30.0).told()
+    assert verdicts(told) == [("yes", "classifier", "FN")]
+
+
 def test_what_nobody_knows_is_shown_apart_and_enters_no_rate(call: Call) -> None:
     story = call(recogniser=False).bot(10.0, 20.0, cut=False).user(13.0, 13.5).end(30.0)
     shown = report(story.told().records)["summary"]["interruptions"]

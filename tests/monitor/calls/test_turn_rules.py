@@ -425,3 +425,39 @@ def test_once_the_caller_asks_again_the_silence_behind_a_tool_is_the_agents(call
     story = call().user(1.0, 2.0, "book it").run("r", "requested", 2.3, why="user_turn").run("r", "tools_called", 2.5)
     story.tool("book", "called", 2.5, response_id="r").user(8.0, 8.5, "hello?").tool("book", "result", 20.0)
     assert story.end(21.0).told().owed == [{"agent": 0.5, "tool": 5.5}, {"agent": 12.5}]
+
+
+# What answers nobody
+
+
+def test_a_greeting_that_was_asked_for_behind_the_callers_hello_answers_it_neither(call: Call) -> None:
+    told = call().connected(0.0).user(0.6, 1.2, "hello").bot(2.0, 4.0, why="greeting", asked=1.5).told()
+    assert [(t.turn_class, t.answered_by, t.reason) for t in told.turns] == [("greeted", None, "user_spoke_first")]
+
+
+def test_old_text_that_goes_on_answers_nobody(call: Call) -> None:
+    story = call().user(1.0, 2.0, "tell me").bot(3.0, 4.0, "A long story.", cut=True, name="a").interruption(3.9)
+    told = story.user(3.6, 4.4, "hello?").bot(5.0, 7.0, why="resumed", asked=4.8, after="a").end(20.0).told()
+    assert [(t.text, t.answered_by) for t in told.turns] == [("tell me", "a1"), ("hello?", None)]
+
+
+def test_what_the_application_adds_once_a_turn_is_answered_belongs_to_no_turn(call: Call) -> None:
+    story = (
+        call().user(1.0, 2.0, "tell me").bot(3.0, 4.0, "Thursday.").bot(9.0, 10.0, "Still there?", why="application")
+    )
+    assert [a.answers for a in story.told().agent_turns] == ["t1", None]
+
+
+def test_the_agents_own_sound_right_behind_its_end_is_no_turn(call: Call) -> None:
+    story = call().bot(10.0, 12.0, "your balance is forty dollars", why="greeting", cut=False)
+    told = story.user(12.2, 13.2, "your balance is forty").end(20.0).told()
+    assert (told.turns, told.overlaps) == ([], [])
+
+
+@pytest.mark.parametrize(("goes_on", "found"), [(15.4, [(15.0, "resumed")]), (15.7, [])])
+def test_resumed_text_breaks_in_only_on_a_caller_who_goes_on_at_once(
+    call: Call, goes_on: float, found: list[tuple[float, str]]
+) -> None:
+    story = call().user(1.0, 2.0, "tell me").bot(10.0, 12.3, cut=True, name="a").interruption(12.25)
+    story.user(12.0, 13.0, "actually I wanted").bot(15.0, 18.0, why="resumed", asked=14.8, after="a", cut=False)
+    assert story.user(goes_on, goes_on + 1.0, "to change it").end(30.0).told().interruptions == found
