@@ -13,7 +13,7 @@ from earwitness.consumers.metrics_collector import MonitorCollector
 from earwitness.consumers.metrics_page import MetricsPage
 from earwitness.consumers.self_metrics import SelfMetrics
 from earwitness.consumers.totals import Totals
-from earwitness.monitor.contract.records import Call, Overlap, Turn
+from earwitness.monitor.contract.records import Call, Overlap, Turn, Unheard
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.measures.catalogue import MEASURES
 from earwitness.monitor.measures.windows import Windows
@@ -163,6 +163,19 @@ async def test_overlaps_and_calls_are_counted_by_their_classes(scene: Scene) -> 
     assert found[f"earwitness_overlaps_total{{{BASE},cell=FP,class=noise}}"] == 1
     assert found[f"earwitness_overlaps_total{{{BASE},cell=unknown}}"] == 1
     assert found[f"earwitness_calls_total{{{BASE},end_cause=agent,outcome=cut_off}}"] == 1
+
+
+async def test_calls_whose_audio_reached_nobody_are_counted_by_what_shows_it(scene: Scene) -> None:
+    asks = Unheard(what="one_way_audio", by="caller_asks", lost="agent", at_ns=0)
+    dead = Unheard(what="dead_not_failed", by="no_playout", lost="agent", at_ns=0)
+    common: dict[str, Any] = {"event_wall_ns": NOON_NS, "agent": "clinic", "final": True, "started_wall_ns": 0}
+    scene.apply(Call(**common, call_id="c1", id="call", ended_ns=9, unheard=(asks, dead)))
+    scene.apply(Call(**common, call_id="c2", id="call", ended_ns=9, talk_ns={"caller": 1}))
+
+    found = await scene.samples()
+
+    assert found[f"earwitness_one_way_audio_calls_total{{{BASE},shown_by=caller_asks}}"] == 1
+    assert found[f"earwitness_dead_not_failed_calls_total{{{BASE}}}"] == 1
 
 
 async def test_every_name_in_the_catalogue_is_on_the_page(scene: Scene) -> None:

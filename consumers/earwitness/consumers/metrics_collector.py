@@ -55,6 +55,8 @@ _COUNTERS: Final[tuple[tuple[str, tuple[str, ...], Split], ...]] = (
     ("overlaps", ("cell", "class"), _cell),
     ("agent_interruption", ("cause",), _cause),
     ("calls", ("outcome", "end_cause"), _cell),
+    ("dead_not_failed", (), _whole),
+    ("one_way_audio", ("shown_by",), _cause),
     ("events_dropped", (), _whole),
 )
 """Measures shown as counters, the labels of their classes and how a class becomes their values."""

@@ -30,7 +30,20 @@ BOT_ONLY = frozenset(
 )  # fmt: skip
 """Variables that the hooks in the bot read; one environment may hold both sides'."""
 METRIC_LABELS = frozenset(
-    {"le", "quantile", "window", "part", "owner", "cell", "class", "cause", "outcome", "end_cause", "measure"}
+    {
+        "le",
+        "quantile",
+        "window",
+        "part",
+        "owner",
+        "cell",
+        "class",
+        "cause",
+        "outcome",
+        "end_cause",
+        "measure",
+        "shown_by",
+    }
 )
 """What metrics use to tell their own values apart."""
 _LABEL_KEY = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_.-]{0,63}")

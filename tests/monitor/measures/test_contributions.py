@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from earwitness.monitor.contract.records import AgentInterruption, AgentTurn, AnyRecord, DeadAir, StageSample, ToolCall
+from earwitness.monitor.contract.records import (
+    AgentInterruption,
+    AgentTurn,
+    AnyRecord,
+    DeadAir,
+    StageSample,
+    ToolCall,
+    Unheard,
+)
 from earwitness.monitor.measures.contributions import What, contributions
 
 S = 1_000_000_000
@@ -195,6 +203,19 @@ def test_a_call_with_dead_air_counts_once_whatever_the_number_of_stretches(call:
 
     assert (found["dead_air_calls.count"], found["dead_air_calls.denominator"]) == (1, 2)
     assert found["dead_air_critical_calls.count"] == 0
+
+
+def test_calls_whose_audio_reached_nobody_are_shares_of_those_that_were_seen(call: Any) -> None:
+    asks = Unheard(what="one_way_audio", by="caller_asks", lost="agent", at_ns=0)
+    quiet = Unheard(what="one_way_audio", by="audio_gap", lost="caller", at_ns=S)
+    dead = Unheard(what="dead_not_failed", by="no_playout", lost="agent", at_ns=S)
+    seen = {"talk_ns": {"caller": S}}
+    found = tally(call(**seen, unheard=(asks, quiet)), call(**seen, unheard=(asks, dead)), call(**seen), call())
+
+    assert (found["one_way_audio.count"], found["one_way_audio.denominator"]) == (2, 3)
+    assert (found["one_way_audio[caller_asks].count"], found["one_way_audio[audio_gap].count"]) == (2, 1)
+    assert (found["dead_not_failed.count"], found["dead_not_failed.denominator"]) == (1, 3)
+    assert tally(call(**seen, unheard=(asks,), ended_ns=None)) == {}
 
 
 def test_a_tool_that_timed_out_is_censored_and_a_cancelled_one_has_no_duration() -> None:

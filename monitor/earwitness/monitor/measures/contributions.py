@@ -236,6 +236,12 @@ def _call(call: Call) -> Iterator[Contribution]:
         yield from _rate("abandoned", hit=call.outcome == "abandoned")
     yield from _rate("dead_air_calls", hit=call.facts.get("dead_air_warning", 0) > 0)
     yield from _rate("dead_air_critical_calls", hit=call.facts.get("dead_air_critical", 0) > 0)
+    if call.talk_ns or call.unheard:
+        for what in ("dead_not_failed", "one_way_audio"):
+            shown_by = sorted({one.by for one in call.unheard if one.what == what})
+            yield from _rate(what, hit=bool(shown_by))
+            if what == "one_way_audio":
+                yield from (_count(what, by) for by in shown_by)
     for fact, times in sorted(call.facts.items()):
         if times > 0:
             yield _count("facts", fact if fact in FACTS else "other", times)

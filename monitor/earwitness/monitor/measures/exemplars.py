@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from earwitness.monitor.contract.records import AgentTurn, AnyRecord, DeadAir, Overlap, ToolCall, Turn
+from earwitness.monitor.contract.records import AgentTurn, AnyRecord, Call, DeadAir, Overlap, ToolCall, Turn
 from earwitness.monitor.measures.contributions import valid
 from earwitness.monitor.measures.reading import Exemplar
 
@@ -124,10 +124,22 @@ def _tool_call(tool: ToolCall) -> Iterator[tuple[str, bool, int, int]]:
         yield "tool_duration", tool.status == "timed_out", tool.duration_ns, tool.called_ns
 
 
+def _call(call: Call) -> Iterator[tuple[str, bool, int, int]]:
+    ended_ns, longest = call.ended_ns, dict[str, tuple[int, int]]()
+    if ended_ns is None:
+        return
+    for one in call.unheard:
+        end_ns = ended_ns if one.until_ns is None else one.until_ns
+        longest[one.what] = max(longest.get(one.what, (0, 0)), (end_ns - one.at_ns, one.at_ns))
+    for what, (length_ns, at_ns) in longest.items():
+        yield what, False, length_ns, at_ns
+
+
 _RULES: dict[str, Callable[[Any], Iterator[tuple[str, bool, int, int]]]] = {
     "turn": _turn,
     "agent_turn": _agent_turn,
     "overlap": _overlap,
     "dead_air": _dead_air,
     "tool_call": _tool_call,
+    "call": _call,
 }
