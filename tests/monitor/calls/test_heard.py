@@ -78,6 +78,11 @@ def test_words_of_the_agent_stand_with_what_it_made_audible() -> None:
     assert call["turns"][0]["class"] == "eligible"  # nobody listened for the caller's words
 
 
+def test_a_word_without_length_belongs_to_the_speech_around_it() -> None:
+    call = told(heard([(1.0, 2.0)], [(3.0, 4.0)], ("caller", 1.5, 1.5, "hi"), ("caller", 2.0, 2.0, "you")))
+    assert [t["text"] for t in call["turns"]] == ["hi you"]
+
+
 def test_words_outside_all_speech_stand_for_no_turn() -> None:
     call = told(heard([(1.0, 2.0)], [(3.0, 4.0)], ("caller", 1.0, 2.0, "hi"), ("caller", 12.0, 13.0, "ghost")))
     assert [t["text"] for t in call["turns"]] == ["hi"]

@@ -199,7 +199,8 @@ def test_an_expectation_stands_in_the_place_of_a_label(
     expect = as_file(tmp_path, "expect.json", [{"at_s": 6.2, "wanted": False}])
     row = run(capsys, intervals, "--expect", expect)["calls"][0]["overlaps"][0]
     assert (row["wanted"], row["decided_by"], row["gave_way"], row["cell"]) == ("no", "expectation", False, "TN")
-    assert run(capsys, wav, "--expect", expect)["calls"][0]["overlaps"] == []
+    everywhere = as_file(tmp_path, "expect.json", [{"wanted": False}])
+    assert run(capsys, wav, "--expect", everywhere)["calls"][0]["overlaps"] == []
 
 
 def test_they_belong_to_one_recording(intervals: Path, rttm: Path, log: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -208,6 +209,11 @@ def test_they_belong_to_one_recording(intervals: Path, rttm: Path, log: Path, tm
         "earwitness: --words: is for one recording; there are 2 calls"
     )
     assert "--expect: is for one recording; there is no recording" in complaint(capsys, log, "--expect", words)
+    assert f"{words}[1]: at 6 s, after the recording's end at 5.2 s" in complaint(
+        capsys, as_file(tmp_path, "short.rttm", RTTM.replace("4.20 2.00", "4.20 1.00")), "--words", words
+    )
+    late = as_file(tmp_path, "late.json", [{"wanted": False}, {"at_s": 99, "wanted": True}])
+    assert f"{late}[1]: at 99 s, after the recording's end at 9 s" in complaint(capsys, intervals, "--expect", late)
     assert f"{words}[0]: unknown key" in complaint(capsys, intervals, "--expect", words)
     assert "none.json: no such file" in complaint(capsys, intervals, "--words", tmp_path / "none.json")
 

@@ -6,6 +6,7 @@ it in the events of the contract, so that one fold serves recordings and live ca
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
@@ -137,12 +138,18 @@ _Placed = tuple[int | None, int, int, str]
 def _placed(heard: HeardCall, party: str) -> list[_Placed]:
     """A party's words in order of time, each in one stretch of its speech."""
     spans = heard.caller if party == "caller" else heard.agent
+    ends = [span[1] for span in spans]
     placed: list[_Placed] = []
     for words in sorted((w for w in heard.words if w.party == party), key=lambda w: (w.start_ns, w.end_ns)):
         end = min(words.end_ns, heard.duration_ns)
-        touched = [(n, lo, hi) for n, span in enumerate(spans) for lo, hi in clip([span], words.start_ns, end)]
-        if not touched:
-            placed.append((None, min(words.start_ns, end), end, words.text.strip()))
+        touched: list[tuple[int, int, int]] = []
+        for n in range(bisect_right(ends, words.start_ns), len(spans)):
+            if spans[n][0] >= end:
+                break
+            touched.append((n, max(spans[n][0], words.start_ns), min(spans[n][1], end)))
+        if len(touched) < 2:
+            where = touched[0] if touched else (None, min(words.start_ns, end), end)
+            placed.append((*where, words.text.strip()))
         else:
             placed += _dealt(words.text.split(), touched)
     return [p for p in placed if p[3]]

@@ -21,7 +21,7 @@ from earwitness.monitor.errors import BadInput
 from earwitness.monitor.recordings.intervals_file import read_intervals
 from earwitness.monitor.recordings.json_reading import MOST_BYTES
 from earwitness.monitor.recordings.rttm import read_rttm
-from earwitness.monitor.recordings.words import read_expectations, read_words
+from earwitness.monitor.recordings.words import lie_within, read_expectations, read_words
 
 VoiceActivity = Literal["accurate", "fast"]
 
@@ -133,10 +133,14 @@ def _completed(heard: HeardCall, listening: Listening) -> HeardCall:
     """With the words and expectations of files of their own, which stand beside those that the recording had."""
     if listening.words is not None:
         with opened(listening.words) as given:
-            heard = replace(heard, words=heard.words + read_words(whole(given), given.shown))
+            words = read_words(whole(given), given.shown)
+            lie_within(words, (), heard.duration_ns, (given.shown, ""))
+            heard = replace(heard, words=heard.words + words)
     if listening.expect is not None:
         with opened(listening.expect) as given:
-            heard = replace(heard, expectations=heard.expectations + read_expectations(whole(given), given.shown))
+            expectations = read_expectations(whole(given), given.shown)
+            lie_within((), expectations, heard.duration_ns, ("", given.shown))
+            heard = replace(heard, expectations=heard.expectations + expectations)
     return heard
 
 

@@ -10,7 +10,7 @@ from earwitness.monitor.calls.heard import HeardCall
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.recordings.json_reading import as_ns, as_object, as_text, parsed
 from earwitness.monitor.recordings.speech_spans import Spoken, spans_of
-from earwitness.monitor.recordings.words import expectations_of, words_of
+from earwitness.monitor.recordings.words import expectations_of, lie_within, words_of
 
 KEYS: Final = ("caller", "agent", "others", "words", "expect", "duration_s", "language")
 
@@ -35,6 +35,7 @@ def read_intervals(text: bytes, where: str, *, call_id: str) -> HeardCall:
     if given.get("duration_s") is not None:
         duration = as_ns(given["duration_s"], f"{where}: duration_s")
         _fits(sides, duration, where)
+    lie_within(words, expectations, duration, (f"{where}: words", f"{where}: expect"))
     if duration == 0:
         raise BadInput("holds no speech and no duration_s: there is nothing to measure", where=where)
     return HeardCall(

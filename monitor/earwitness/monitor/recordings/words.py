@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from earwitness.monitor.calls.bounds import S
 from earwitness.monitor.calls.heard import Expectation, HeardWords
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.recordings.json_reading import as_list, as_ns, as_object, as_text, as_truth, parsed
@@ -36,6 +39,20 @@ def expectations_of(value: object, where: str) -> tuple[Expectation, ...]:
             raise BadInput('"at_s" is missing: which overlap was wanted?', where=place)
         found.append(Expectation(None if at is None else as_ns(at, f"{place}.at_s"), wanted))
     return tuple(found)
+
+
+def lie_within(
+    words: Sequence[HeardWords], expectations: Sequence[Expectation], duration_ns: int, where: tuple[str, str]
+) -> None:
+    """Words and expectations that begin after the recording's end belong to another one. Raises BadInput naming the
+    first; ``where`` says where either stand."""
+    begins = [(where[0], n, w.start_ns) for n, w in enumerate(words)]
+    begins += [(where[1], n, e.at_ns) for n, e in enumerate(expectations) if e.at_ns is not None]
+    for place, n, at in begins:
+        if at > duration_ns:
+            raise BadInput(
+                f"at {at / S:g} s, after the recording's end at {duration_ns / S:g} s", where=f"{place}[{n}]"
+            )
 
 
 def read_words(text: bytes, where: str) -> tuple[HeardWords, ...]:
