@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from earwitness.consumers.self_metrics import SelfMetrics
 from earwitness.monitor.errors import BadInput
 
 S: Final = 1_000_000_000
@@ -18,11 +17,22 @@ STALLED_NS: Final = 30 * S
 """A monitor that has not looked at the clock for so long is not well."""
 
 
+class Condition(Protocol):
+    """How a process fares, as far as the page goes; `SelfMetrics` is one."""
+
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def log_away(self) -> bool: ...
+    @property
+    def ticked_ns(self) -> int: ...
+
+
 class MetricsPage:
     """The HTTP server. Port 0 takes a free one; ``port`` says which."""
 
     def __init__(
-        self, collector: Collector, own: SelfMetrics, *, host: str, port: int, clock_ns: Callable[[], int]
+        self, collector: Collector, own: Condition, *, host: str, port: int, clock_ns: Callable[[], int]
     ) -> None:
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(collector)

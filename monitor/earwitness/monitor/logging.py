@@ -5,6 +5,7 @@ Secrets never come out, at any level; what callers and agents said comes out at 
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from contextlib import suppress
@@ -49,6 +50,23 @@ def configure(*, level: Level = "info", format: Format = "auto", stream: TextIO 
         logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", _Unharmed(out))),
         cache_logger_on_first_use=False,
     )
+
+
+def join_standard_logging(name: str) -> None:
+    """Have what the hooks say through Python's own logging, under ``name``, come out as everything else does."""
+    logger = logging.getLogger(name)
+    logger.handlers = [_ToStructlog()]
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+
+
+class _ToStructlog(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            say = structlog.get_logger(record.name)
+            say.log(record.levelno, record.getMessage(), exc_info=record.exc_info or None)
+        except Exception:
+            self.handleError(record)
 
 
 class _Unharmed:

@@ -130,6 +130,17 @@ class Metrics(Part):
     port: Port = 9464
 
 
+class Relay(Part):
+    """What ``earwitness relay`` ships, and where to."""
+
+    source: str | None = None
+    """URL of the embedded log to ship; None: ``log`` where that is one, else this machine's."""
+    to: str | None = None
+    """``kafka://...``; None: ``log`` where that is one."""
+    port: Port | None = None
+    """Of the relay's own page for Prometheus, at ``metrics.host``; None: no page."""
+
+
 class Webhook(Part):
     """Where alerts are posted. The URL counts as a secret: many carry a token."""
 
@@ -229,6 +240,7 @@ class Settings(Part):
     words: Annotated[dict[str, Words], AfterValidator(_readable_words)] = {}
     """Small words of telephone talk that a site adds, by language (``en``, ``pt``)."""
     metrics: Metrics = Metrics()
+    relay: Relay = Relay()
     alerts: Alerts = Alerts()
     logging: Logging = Logging()
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from earwitness.monitor.log.protocol import Log, Outgoing, RecordTooLarge
 from earwitness.monitor.log.topics import EVENTS, topic_name
 from earwitness.processors.sink import Outbound
 
+T = TypeVar("T")
 LEAVE_S = 5.0
 
 
@@ -28,7 +30,8 @@ class LogClient:
         """
         if self._log is None:
             self._log = await self._open_log()
-        return await _append(self._log, topic_name(self._log.prefix, EVENTS), items)
+        topic = topic_name(self._log.prefix, EVENTS)
+        return await append_what_fits(self._log, topic, items, lambda item: Outgoing(item.call_id, item.payload))
 
     def leave(self) -> None:
         """Close the log without waiting for it."""
@@ -44,15 +47,20 @@ class LogClient:
             await _close(self._log, timeout_s)
 
 
-async def _append(target: Log, topic: str, items: Sequence[Outbound]) -> list[Outbound]:
+async def append_what_fits(target: Log, topic: str, items: Sequence[T], outgoing: Callable[[T], Outgoing]) -> list[T]:
+    """Append items in their order; on return the log has all of them but those returned, which are too large.
+
+    Raises LogError; some may have been taken then.
+    """
     try:
-        await target.append(topic, [Outgoing(item.call_id, item.payload) for item in items])
+        await target.append(topic, [outgoing(item) for item in items])
     except RecordTooLarge:
         if len(items) == 1:
             return list(items)
         # The log does not say which it is: halves find it, and the others go on in their order.
         middle = len(items) // 2
-        return await _append(target, topic, items[:middle]) + await _append(target, topic, items[middle:])
+        first = await append_what_fits(target, topic, items[:middle], outgoing)
+        return first + await append_what_fits(target, topic, items[middle:], outgoing)
     return []
 
 

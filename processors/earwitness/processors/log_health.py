@@ -17,9 +17,11 @@ WARN_EVERY_S = 300.0
 
 
 class LogHealth:
-    """Failures in a row. One warning when they begin, and one in five minutes while they last."""
+    """Failures in a row. One warning when they begin, and one in five minutes while they last. ``meanwhile`` says what
+    becomes of the events until the log answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, meanwhile: str = "they wait on disk and in memory") -> None:
+        self._meanwhile = meanwhile
         self.failures = 0
         self.refused = False
         """Whether the log last said no, rather than nothing."""
@@ -40,7 +42,7 @@ class LogHealth:
             self._warned_at_s = now_s
             said = str(error) if isinstance(error, (LogError, BadInput)) else f"{type(error).__name__}: {error}"
             what = "refuses events" if refused else "does not take events"
-            log.warning("the log %s, they wait on disk and in memory: %s", what, said)
+            log.warning("the log %s, %s: %s", what, self._meanwhile, said)
         self.refused = refused
         least_s = REFUSED_WAIT_S if refused else FIRST_WAIT_S
         wait_s = min(MOST_WAIT_S, least_s * 2.0 ** min(self.failures - 1, 10))

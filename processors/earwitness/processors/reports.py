@@ -27,7 +27,7 @@ class Reports:
         if call_id not in self._last:
             self._foreign.add(call_id)
 
-    def events(self, lost: CallLosses, *, buffer_bytes: int, spooled_events: int) -> list[Outbound]:
+    def events(self, lost: CallLosses, *, buffer_bytes: int | None, spooled_events: int | None) -> list[Outbound]:
         """One event, or several where there are very many ranges."""
         source = f"{SOURCE}-{self._mark}" if lost.call_id in self._foreign else SOURCE
         seq, at_ns = self._last.pop(lost.call_id, (0, 0))

@@ -28,6 +28,17 @@ from earwitness.monitor.settings import Settings, Sources, Words, load_settings,
 from earwitness.monitor.strict_yaml import did_you_mean
 
 T = TypeVar("T")
+_OPTIONS = (
+    ("log", "log"),
+    ("port", "metrics.port"),
+    ("rules", "alerts.file"),
+    ("source", "relay.source"),
+    ("to", "relay.to"),
+    ("page", "relay.port"),
+)
+"""Options that are settings, by the name of the argument."""
+_WRITTEN = {"source": "from", "page": "port"}
+"""How they are written where that differs."""
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
@@ -36,9 +47,9 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     for text in getattr(arguments, "set", []):
         name, value = option(text)
         options[name] = (value, f"--set {name}")
-    for name, setting in (("log", "log"), ("port", "metrics.port"), ("rules", "alerts.file")):
+    for name, setting in _OPTIONS:
         if (given := getattr(arguments, name, None)) is not None:
-            options[setting] = (given if isinstance(given, int) else str(given), f"--{name}")
+            options[setting] = (given if isinstance(given, int) else str(given), f"--{_WRITTEN.get(name, name)}")
     settings = load_settings(
         Sources(environ=os.environ, options=options, file=arguments.settings, here=Path(), home=home(os.environ))
     )

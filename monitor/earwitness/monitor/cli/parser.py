@@ -27,6 +27,12 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument("--rules", type=Path, metavar="FILE", help="alert rules (default: those of the settings)")
     run.add_argument("--port", type=int, metavar="PORT", help="port of /metrics (default: 9464; 0: any free one)")
 
+    relay = _command(commands, "relay", "relay", "ship this host's embedded log to Kafka; until Ctrl-C")
+    relay.add_argument("--from", dest="source", metavar="URL", help="embedded log (default: this machine's)")
+    relay.add_argument("--to", metavar="URL", help="kafka://host:9092 (default: the settings' relay.to, or log)")
+    relay.add_argument("--port", dest="page", type=int, metavar="PORT", help="serve /metrics there (0: any free one)")
+    _settings_options(relay)
+
     top = _command(commands, "top", "top", "live view of a log: q leaves, arrows choose an agent, Enter its worst call")
     _log_options(top)
     top.add_argument("--once", action="store_true", help="print one frame and end")
@@ -162,6 +168,10 @@ def _call_files(parser: argparse.ArgumentParser) -> None:
 
 def _log_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log", metavar="URL", help=_LOG_HELP)
+    _settings_options(parser)
+
+
+def _settings_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--settings", type=Path, metavar="FILE", help=_SETTINGS_HELP)
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="one setting, such as metrics.port=0"

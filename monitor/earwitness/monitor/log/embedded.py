@@ -183,9 +183,16 @@ class EmbeddedLog:
             await asyncio.sleep(self.settings.look_every_s)
 
     async def reader(
-        self, topic: str, *, group: str | None = None, start: Mapping[int, int] | str = "earliest"
+        self,
+        topic: str,
+        *,
+        group: str | None = None,
+        start: Mapping[int, int] | str = "earliest",
+        member: str | None = None,
     ) -> EmbeddedReader:
-        reader = EmbeddedReader(self, topic, group, start)
+        """As the protocol has it. ``member``: a name of one's own in the group, for who sees to it that nobody else
+        bears it: it takes up at once what an earlier bearer, killed, still owns."""
+        reader = EmbeddedReader(self, topic, group, start, member)
         await reader.join()
         self.readers.add(reader)
         return reader
@@ -201,6 +208,10 @@ class EmbeddedLog:
 
     async def committed(self, group: str, topic: str) -> dict[int, int]:
         return await self.work(lambda file: groups.committed(file, group, file.topic(topic).name))
+
+    async def groups(self, topic: str) -> list[str]:
+        """The groups that have committed something of a topic."""
+        return await self.work(lambda file: groups.names(file, file.topic(topic).name))
 
     async def topics(self) -> dict[str, TopicInfo]:
         rows, (keep_s, _) = await self.work(lambda file: (file.topics(), file.kept(self._kept)))

@@ -74,6 +74,11 @@ def committed(file: LogFile, group: str, topic: str) -> dict[int, int]:
     return dict(rows.fetchall())
 
 
+def names(file: LogFile, topic: str) -> list[str]:
+    rows = file.db.execute("SELECT DISTINCT grp FROM commits WHERE topic = ? ORDER BY grp", (topic,))
+    return [row[0] for row in rows]
+
+
 def leave(file: LogFile, group: str, topic: str, member: str) -> None:
     """Let go of everything, so that the others need not wait for the session's end."""
     with file.writing():

@@ -21,12 +21,19 @@ if TYPE_CHECKING:
 class EmbeddedReader:
     """A reader of an `EmbeddedLog`; made by `EmbeddedLog.reader`."""
 
-    def __init__(self, log: EmbeddedLog, topic: str, group: str | None, start: Mapping[int, int] | str) -> None:
+    def __init__(
+        self,
+        log: EmbeddedLog,
+        topic: str,
+        group: str | None,
+        start: Mapping[int, int] | str,
+        member: str | None = None,
+    ) -> None:
         self._log = log
         self._topic = topic
         self._group = group
         self._start = start
-        self._member = uuid.uuid4().hex
+        self._member = member or uuid.uuid4().hex
         self._tended_ns: int | None = None
         self._positions: dict[int, int] = {}
         self._gaps: list[Gap] = []
