@@ -58,6 +58,8 @@ def _edge(f: Facts, entry: Entry, *, start: bool) -> None:
         at, max(e.edge_ns + at - e.at_ns, 0), start, not start and e.inferred, e.snr_db, at_most=not e.delay_known
     )
     edge.echo = not start and e.echo
+    if _behind_the_end(f, edge.edge_ns):
+        return
     if e.party == "agent":
         f.had.add(f"agent:{e.evidence}")
         f.agent_edges.setdefault(e.evidence, []).append(edge)
@@ -68,6 +70,11 @@ def _edge(f: Facts, entry: Entry, *, start: bool) -> None:
     if not is_other(f, participant):
         f.had.add(f"caller:{e.evidence}")
     f.caller_edges.setdefault((e.evidence, participant), []).append(edge)
+
+
+def _behind_the_end(f: Facts, moment_ns: int) -> bool:
+    """Sound behind the call's end is none of the call's, nor does it tell that the call had such a source."""
+    return f.ended_ns is not None and moment_ns > f.ended_ns
 
 
 def _speech_started(f: Facts, entry: Entry) -> None:
@@ -90,6 +97,8 @@ def _audio_gap(f: Facts, entry: Entry) -> None:
 def _playout(f: Facts, entry: Entry) -> None:
     at, source, seq, e = entry
     edge = e.edge_ns + at - e.at_ns
+    if e.phase == "first" and _behind_the_end(f, edge):
+        return
     if e.response_id is not None:
         run = f.run(e.response_id, at)
     else:
