@@ -216,7 +216,9 @@ class Relay:
             if self._ends is None or now_s - self._ends[0] > MARK_EVERY_S:
                 self._ends = now_s, await target.end_positions(topic)
             before = UnderWay(self._ends[1], {}, 0)
-        self._mark.write(UnderWay(before.ends, {**before.upto, **upto}, self._clock_ns()))
+        # A batch after a restart may be cut elsewhere: what was under way stays so until it is committed.
+        furthest = {p: max(before.upto.get(p, 0), upto.get(p, 0)) for p in before.upto.keys() | upto.keys()}
+        self._mark.write(UnderWay(before.ends, furthest, self._clock_ns()))
 
     async def _wait(self, error: BaseException) -> None:
         self.stats.retries += 1
