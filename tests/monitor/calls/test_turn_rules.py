@@ -461,3 +461,13 @@ def test_resumed_text_breaks_in_only_on_a_caller_who_goes_on_at_once(
     story = call().user(1.0, 2.0, "tell me").bot(10.0, 12.3, cut=True, name="a").interruption(12.25)
     story.user(12.0, 13.0, "actually I wanted").bot(15.0, 18.0, why="resumed", asked=14.8, after="a", cut=False)
     assert story.user(goes_on, goes_on + 1.0, "to change it").end(30.0).told().interruptions == found
+
+
+@pytest.mark.parametrize(("what", "reason"), [("cancelled", "cancelled"), ("prompted", "prompt"), ("nothing", None)])
+def test_why_a_turn_was_never_answered_is_said_where_it_is_known(call: Call, what: str, reason: str | None) -> None:
+    story = call().user(1.0, 2.0, "my order")
+    if what == "cancelled":
+        story.run("r", "requested", 2.4, why="user_turn").run("r", "cancelled", 2.9)
+    elif what == "prompted":
+        story.bot(9.0, 10.0, "Are you still there?", why="prompt", asked=8.9)
+    assert [(t.unanswered, t.reason) for t in story.end(20.0).told().turns] == [(True, reason)]

@@ -26,7 +26,8 @@ def write_turns(page: Page) -> list[Standing]:
         unheard = reaches_nobody(page.unheard, turn.answer_ns)
         fate = standing(scene, talk, n, page.cause, took_leave=page.carry.took_leave, unheard=unheard)
         fates.append(fate)
-        content = _turn(page, turn, fate, edge_seen)
+        runs, done = _work(page, turn, fate)
+        content = _turn(page, turn, fate, edge_seen, runs)
         edge_seen = edge_seen or any(u.off_ns is not None and not u.inferred for u in turn.utterances)
         start = turn.start_ns
         if content["response_latency_ns"] is not None:
@@ -37,7 +38,6 @@ def write_turns(page: Page) -> list[Standing]:
         page.count("duplicate_reply", start, content["duplicate_reply"])
         if not shown or turn.doubtful:
             continue
-        _, done = _work(page, turn, fate)
         at = turn.u_off_ns if turn.u_off_ns is not None else start
         final = fate.resolved and page.settled(done)
         page.add(Turn, page.turn_id(turn) or "", at, content, final=final, place_ns=start)
@@ -63,7 +63,7 @@ def _work(page: Page, turn: TurnDraft, fate: Standing) -> tuple[list[Run], int]:
     return taken, done
 
 
-def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool) -> Content:
+def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool, runs: Sequence[Run]) -> Content:
     scene, talk = page.scene, page.talk
     measured = measure(scene, turn, edge_seen)
     latency, reason = measured.latency_ns, fate.reason or measured.reason
@@ -74,7 +74,6 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool) -> Conte
     u_off = turn.u_off_ns
     known_off = u_off if not last.inferred and not last.off_at_most else None
     d = end.at_ns if end is not None else None
-    runs, _ = _work(page, turn, fate)
     models = [r for r in runs if r.why not in ("application", "prompt", "greeting", "resumed") and "requested" in r.at]
     evidence: dict[str, str] = {}
     if turn.u_on_ns is not None:
