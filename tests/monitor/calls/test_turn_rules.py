@@ -471,3 +471,9 @@ def test_why_a_turn_was_never_answered_is_said_where_it_is_known(call: Call, wha
     elif what == "prompted":
         story.bot(9.0, 10.0, "Are you still there?", why="prompt", asked=8.9)
     assert [(t.unanswered, t.reason) for t in story.end(20.0).told().turns] == [(True, reason)]
+
+
+def test_a_tool_that_is_called_long_after_changes_no_record_that_was_final(call: Call) -> None:
+    story = call().user(1.0, 2.0, "my balance").bot(3.0, 5.0, "Sure.", name="a").run("a", "ended", 3.5)
+    story.tool("tidy_up", "called", 8.6, response_id="a").tool("tidy_up", "result", 30.0)
+    assert (story.told(as_of=8.4).turns[0].final, story.told(as_of=9.0).turns[0].final) == (True, True)

@@ -48,19 +48,19 @@ def _work(page: Page, turn: TurnDraft, fate: Standing) -> tuple[list[Run], int]:
     """The responses of a turn, and when it was through with: answered (or the wait in vain), all that was under way
     said, every tool back. What begins for it later than ``Bounds.settle_ns`` after that comes when its record is final
     and changes it no more."""
-    scene = page.scene
-    own = [(r.asked_ns, r) for r in scene.facts.runs.values() if page.talk.owner.get(r.id) is turn]
+    scene, settle = page.scene, page.scene.bounds.settle_ns
+    own = {r.id: r for r in scene.facts.runs.values() if page.talk.owner.get(r.id) is turn}
+    spans = [(at, at) for run in own.values() for at in run.at.values()]
+    spans += [
+        (s.on_ns, s.end_ns(scene.horizon_ns)) for v in scene.voices if v.run and v.run.id in own for s in v.sounds
+    ]
+    spans += [(t.called_ns, t.ended_ns or scene.horizon_ns) for t in scene.facts.tools.values() if t.run in own]
     done = turn.answer_ns if turn.answer_ns is not None else fate.until_ns
-    taken: list[Run] = []
-    for asked, run in sorted(((at, run) for at, run in own if at is not None), key=lambda pair: pair[0]):
-        if asked > done + scene.bounds.settle_ns:
+    for begin, end in sorted(spans):
+        if begin > done + settle:
             break
-        taken.append(run)
-        ends = [run.last_ns]
-        ends += [scene.horizon_ns if v.off_ns is None else v.off_ns for v in scene.voices if v.run is run]
-        ends += [t.ended_ns or scene.horizon_ns for t in scene.facts.tools.values() if t.run == run.id]
-        done = max(done, *ends)
-    return taken, done
+        done = max(done, end)
+    return [r for r in own.values() if r.asked_ns is not None and r.asked_ns <= done + settle], done
 
 
 def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool, runs: Sequence[Run]) -> Content:
