@@ -47,7 +47,7 @@ def no_impossible_duration(records: Iterable[Any], as_of_ns: int) -> None:
     for record in records:
         for name, value in durations(record).items():
             assert isinstance(value, int), (record.kind, name, value)
-            early = name in ("response_latency_ns", "parts_ns[unattributed]")
+            early = name in ("response_latency_ns", "parts_ns[unattributed]", "owners_ns[unknown]")
             least = -length if name in OF_EITHER_SIGN else LEAST_LATENCY_NS if early else 0
             assert least <= value <= max(length, 0), (record.kind, record.id, name, value, length)
 

@@ -118,11 +118,11 @@ def _speech(heard: HeardCall, party: str, span: Span, *, cut_off: bool) -> list[
     shared: dict[str, Any] = {"party": party, "evidence": "audio"}
     if party == "caller":
         shared["snr_db"] = heard.caller_snr_db
-    began: _Told = (start, SpeechStarted, {**shared, "edge_ns": start})
-    if cut_off:
-        return [began, (end, SpeechEnded, {**shared, "edge_ns": end, "inferred": True})]
     back = party == "caller" and total(clip(heard.echo, start, end)) * _ECHO_SHARE >= end - start
-    return [began, (end, SpeechEnded, {**shared, "edge_ns": end, "echo": back})]
+    return [
+        (start, SpeechStarted, {**shared, "edge_ns": start}),
+        (end, SpeechEnded, {**shared, "edge_ns": end, "echo": back, "inferred": cut_off}),
+    ]
 
 
 def _transcript(party: str, start_ns: int, end_ns: int, text: str) -> _Told:
@@ -143,13 +143,13 @@ def _placed(heard: HeardCall, party: str) -> list[_Placed]:
     for words in sorted((w for w in heard.words if w.party == party), key=lambda w: (w.start_ns, w.end_ns)):
         end = min(words.end_ns, heard.duration_ns)
         touched: list[tuple[int, int, int]] = []
-        for n in range(bisect_right(ends, words.start_ns), len(spans)):
-            if spans[n][0] >= end:
+        for at in range(bisect_right(ends, words.start_ns), len(spans)):
+            if spans[at][0] >= end:
                 break
-            touched.append((n, max(spans[n][0], words.start_ns), min(spans[n][1], end)))
+            touched.append((at, max(spans[at][0], words.start_ns), min(spans[at][1], end)))
         if len(touched) < 2:
-            where = touched[0] if touched else (None, min(words.start_ns, end), end)
-            placed.append((*where, words.text.strip()))
+            n, lo, hi = touched[0] if touched else (None, min(words.start_ns, end), end)
+            placed.append((n, lo, hi, words.text.strip()))
         else:
             placed += _dealt(words.text.split(), touched)
     return [p for p in placed if p[3]]

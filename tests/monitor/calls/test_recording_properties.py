@@ -1,0 +1,134 @@
+"""What must hold of any recording's numbers, whoever spoke when: against the intervals themselves, and for the fold."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from invented_calls import sound
+from invented_calls.effort import effort
+from invented_calls.folded import Uncut, at_once, content, shuffled
+from invented_calls.script import CALL_ID
+
+from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
+from earwitness.monitor.calls.heard import Expectation, HeardCall, HeardWords, events_of
+from earwitness.monitor.calls.intervals import Span, clip, intersect, total, union
+from earwitness.monitor.calls.report import report
+from earwitness.monitor.contract.wire import decode_event, encode
+
+TENTH = 100_000_000
+LONGEST = 300
+CHANCE = st.randoms(use_true_random=False)
+TEXTS = st.sampled_from(["mhm", "yes", "no wait", "where is my order", "", "stop", "goodbye", "okay right", "嗯"])
+
+
+@st.composite
+def side(draw: st.DrawFn, length: int) -> tuple[Span, ...]:
+    """Intervals that do not touch, in tenths of a second, some at the very edges."""
+    marks = sorted(draw(st.sets(st.integers(0, length), max_size=14)))
+    return tuple((a * TENTH, b * TENTH) for a, b in zip(marks[::2], marks[1::2], strict=False))
+
+
+@st.composite
+def recordings(draw: st.DrawFn) -> HeardCall:
+    """A recording with everything that may come with one."""
+    length = draw(st.integers(1, LONGEST))
+    moments = st.integers(0, length)
+    words = [
+        HeardWords(draw(st.sampled_from(["caller", "agent"])), min(a, b) * TENTH, max(a, b) * TENTH, draw(TEXTS))
+        for a, b in draw(st.lists(st.tuples(moments, moments), max_size=8))
+    ]
+    expected = draw(
+        st.lists(st.builds(Expectation, st.none() | moments.map(lambda n: n * TENTH), st.booleans()), max_size=3)
+    )
+    caller, agent = draw(side(length)), draw(side(length))
+    return HeardCall(
+        CALL_ID,
+        length * TENTH,
+        caller,
+        agent,
+        tuple(words),
+        tuple(expected),
+        caller_snr_db=draw(st.sampled_from([None, 5.0, 30.0])),
+        echo=tuple(span for span in caller if draw(st.integers(0, 5)) == 0),
+        unobserved=draw(st.sampled_from([(), (), (), ("agent",)])) if not agent else (),
+        speaking_at_end=draw(st.sampled_from([(), (), ("caller",), ("agent", "caller")])),
+        others=draw(side(length)) if draw(st.integers(0, 3)) == 0 else (),
+    )
+
+
+def told(heard: HeardCall) -> list[Any]:
+    records: list[Any] = at_once(events_of(heard)).records()
+    return records
+
+
+@effort(80)
+@given(recordings())
+def test_its_numbers_are_sound(heard: HeardCall) -> None:
+    records = told(heard)
+    sound.no_impossible_duration(records, heard.duration_ns)
+    sound.no_impossible_moment(records, heard.duration_ns)
+    sound.parts_sum_to_the_whole(records)
+    sound.nothing_is_counted_twice(records)
+    sound.turns_do_not_overlap(records)
+    sound.the_report_is_sound(report(records), records)
+
+
+@effort(80)
+@given(recordings())
+def test_the_talk_ratio_is_that_of_the_intervals(heard: HeardCall) -> None:
+    [call] = [r for r in told(heard) if r.kind == "call"]
+    if heard.unobserved:
+        assert call.talk_ns == {}
+        return
+    caller = [span for span in heard.caller if span not in heard.echo]
+    agent = union(heard.agent, closer_than=DEFAULT_BOUNDS.agent_merge_ns)
+    assert call.talk_ns["caller"] + call.talk_ns["both"] == total(caller)
+    assert call.talk_ns["agent"] + call.talk_ns["both"] == total(agent)
+    assert call.talk_ns["both"] == total(intersect(caller, agent))
+    assert sum(call.talk_ns.values()) == heard.duration_ns
+
+
+@effort(80)
+@given(recordings())
+def test_overlaps_and_stops_are_those_of_the_intervals(heard: HeardCall) -> None:
+    agent = union(heard.agent, closer_than=DEFAULT_BOUNDS.agent_merge_ns)
+    onsets = {span[0] for span in (*heard.caller, *heard.others)}
+    for row in (r for r in told(heard) if r.kind == "overlap"):
+        assert row.u_on_ns in onsets
+        [over] = [span for span in agent if span[0] <= row.u_on_ns < span[1]]
+        assert row.a_off_ns == over[1]
+        assert row.yielded_observed is (over[1] - row.u_on_ns <= (6 * TENTH if row.wanted == "no" else 20 * TENTH))
+        later = [span[0] for span in agent if span[0] > over[1]]
+        assert row.silent_for_ns == (min(later) if later else heard.duration_ns) - over[1]
+        assert row.talk_over_ns <= total(clip([over], row.u_on_ns, heard.duration_ns))
+
+
+@effort(60)
+@given(recordings())
+def test_dead_air_is_where_nobody_is_audible(heard: HeardCall) -> None:
+    audible = union([*(s for s in heard.caller if s not in heard.echo), *heard.agent, *heard.others])
+    for row in (r for r in told(heard) if r.kind == "dead_air"):
+        assert row.end_ns - row.start_ns >= DEFAULT_BOUNDS.dead_air_ns
+        assert clip(audible, row.start_ns, row.end_ns) == []
+
+
+@effort(60)
+@given(recordings(), CHANCE)
+def test_order_and_chapters_change_nothing(heard: HeardCall, chance: Any) -> None:
+    events = events_of(heard)
+    records = content(at_once(events).records())
+    assert content(at_once(shuffled(events, chance)).records()) == records
+    assert content(at_once(events, kind=Uncut).records()) == records
+
+
+@effort(60)
+@given(recordings())
+def test_its_events_are_of_the_contract(heard: HeardCall) -> None:
+    events = events_of(heard)
+    assert [decode_event(encode(event)) for event in events] == events
+    assert all(a.at_ns <= b.at_ns and a.seq + 1 == b.seq for a, b in pairwise(events))
+    told_words = sum(len(w.text.split()) for w in heard.words)
+    assert sum(len(e.text.split()) for e in events if e.kind == "transcript") == told_words
