@@ -14,7 +14,7 @@ LEAST_LATENCY_NS = -DEFAULT_BOUNDS.turn_end_ns
 MOMENTS = {
     "turn": ("u_on_ns", "u_off_ns", "d_ns", "a_on_ns"),
     "agent_turn": ("a_on_ns", "a_off_ns"),
-    "overlap": ("u_on_ns", "u_off_ns"),
+    "overlap": ("u_on_ns", "u_off_ns", "a_off_ns"),
     "agent_interruption": ("at_ns",),
     "dead_air": ("start_ns", "end_ns"),
     "tool_call": ("called_ns", "ended_ns"),

@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from invented_calls.effort import effort
 
 from earwitness.monitor.calls.timeline import CallTimeline
 
 S = 1_000_000_000
 Call = Callable[..., Any]
-quiet = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
-)
+quiet = settings(effort(40), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 
 
 class Whole(CallTimeline):

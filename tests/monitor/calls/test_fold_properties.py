@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from invented_calls.effort import effort
 
 from earwitness.monitor.calls.timeline import CallTimeline, fold
 from earwitness.monitor.contract import events as ev
@@ -164,9 +165,7 @@ def _check(records: list[Any]) -> None:
     assert starts == sorted(starts)
 
 
-quiet = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+quiet = effort(60)
 
 
 @quiet

@@ -41,7 +41,7 @@ def publish(published: dict[str, Any], changed: Sequence[Any]) -> None:
         published[record.id] = record
 
 
-@effort(60)
+@effort(40)
 @given(plausible_calls(), CHANCE)
 def test_folding_in_two_halves_equals_folding_at_once(events: list[Any], chance: random.Random) -> None:
     timeline, published = asked_between(events, chance, 1)
@@ -50,7 +50,7 @@ def test_folding_in_two_halves_equals_folding_at_once(events: list[Any], chance:
     assert content(published.values()) == once
 
 
-@effort(60)
+@effort(25)
 @given(plausible_calls(10), CHANCE)
 def test_asking_all_the_time_equals_folding_at_once(events: list[Any], chance: random.Random) -> None:
     timeline, published = asked_between(events, chance, 25)
@@ -59,7 +59,7 @@ def test_asking_all_the_time_equals_folding_at_once(events: list[Any], chance: r
     assert content(published.values()) == once
 
 
-@effort(60)
+@effort(10)
 @given(plausible_calls(10), CHANCE)
 def test_at_every_moment_the_records_are_those_of_a_fold_that_begins_anew(
     events: list[Any], chance: random.Random
@@ -73,7 +73,7 @@ def test_at_every_moment_the_records_are_those_of_a_fold_that_begins_anew(
             assert content(timeline.records()) == content(at_once(events[: n + 1], as_of).records())
 
 
-@effort(60)
+@effort(30)
 @given(plausible_calls(10), CHANCE)
 def test_any_order_of_arrival_within_the_bounds_gives_the_same_records(
     events: list[Any], chance: random.Random
@@ -84,7 +84,7 @@ def test_any_order_of_arrival_within_the_bounds_gives_the_same_records(
     assert content(published.values()) == once
 
 
-@effort(60)
+@effort(20)
 @given(plausible_calls(10), CHANCE)
 def test_duplicates_change_nothing_but_their_count(events: list[Any], chance: random.Random) -> None:
     again = [chance.choice(events) for _ in range(chance.randrange(20))]
@@ -94,13 +94,13 @@ def test_duplicates_change_nothing_but_their_count(events: list[Any], chance: ra
     assert [r.duplicates for r in ended] == [len(again)] * len(ended)
 
 
-@effort(60)
+@effort(40)
 @given(plausible_calls(14))
 def test_chapters_change_nothing(events: list[Any]) -> None:
     assert content(at_once(events).records()) == content(at_once(events, kind=Uncut).records())
 
 
-@effort(40)
+@effort(20)
 @given(plausible_calls())
 def test_asking_again_changes_nothing(events: list[Any]) -> None:
     timeline = at_once(events)

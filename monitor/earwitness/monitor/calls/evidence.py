@@ -97,13 +97,15 @@ def _audio_gap(f: Facts, entry: Entry) -> None:
 def _playout(f: Facts, entry: Entry) -> None:
     at, source, seq, e = entry
     edge = e.edge_ns + at - e.at_ns
-    if e.phase == "first" and _behind_the_end(f, edge):
+    behind = _behind_the_end(f, edge)
+    if e.phase == "first" and behind:
         return
     if e.response_id is not None:
         run = f.run(e.response_id, at)
     else:
         run = _nameless_run(f, f"{source}:{seq}", at, first=e.phase == "first")
-    f.had.add("agent:playout")
+    if not behind:
+        f.had.add("agent:playout")
     open_play = run.plays[-1] if run.plays and run.plays[-1].last_ns is None else None
     if e.phase == "first":
         if open_play is None:
