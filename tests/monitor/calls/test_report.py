@@ -33,11 +33,12 @@ BY_HAND = """
    "overlaps": [
      {"id": "o1", "u_on_s": 9.0, "u_off_s": 10.0, "a_off_s": 9.4, "gave_way": true, "yielded_observed": true, "yielded_caused": true,
       "stop_latency_s": 0.4, "stop_at_least_s": null, "silent_for_s": 30.6, "talk_over_s": 0.4, "wanted": "yes", "class": null, "cell": "TP",
-      "decided_by": "words", "resumed_after_s": null, "terminal": null, "text": "no wait",
+      "decided_by": "words", "labelled_by": null, "resumed_after_s": null, "terminal": null, "text": "no wait",
       "evidence": {"u_on": "vad", "u_off": "vad", "a_off": "playout"}}],
    "agent_interruptions": [],
    "dead_air": [{"start_s": 10.0, "end_s": 40.0, "agent_s": 30.0, "tool_s": 0.0, "hold_s": 0.0, "caller_s": 0.0,
-      "evidence": {"start": "vad"}}]}],
+      "evidence": {"start": "vad"}}],
+   "unheard": [], "line": null}],
  "summary": {
    "response_latency": {"n": 2, "answered": 1, "unanswered": 1, "eligible": 2, "coverage": 1.0,
      "p50_s": null, "p90_s": null, "p95_s": null, "p99_s": null,
@@ -47,6 +48,7 @@ BY_HAND = """
      "missed_rate": null, "false_yield_rate": null},
    "stop_latency": {"n": 1, "never": 0, "p50_s": 0.4, "p90_s": 0.4, "p95_s": 0.4, "p99_s": 0.4, "more_than_s": {}},
    "agent_interruptions": 0, "dead_air": {"n": 1, "longest_s": 30.0, "agent_and_tool_s": 30.0},
+   "unheard": {"dead_not_failed_calls": 0, "one_way_audio_calls": 0}, "line": null,
    "talk_ratio": {"caller": 0.065, "agent": 0.125, "both": 0.01, "nobody": 0.8},
    "outcomes": {"contained": 0, "in_scope": 1}},
  "agreement": null}
@@ -147,3 +149,23 @@ def test_calls_of_both_measuring_points_say_so(call: Call) -> None:
     taped = [r.model_copy(update={"call_id": "c2"}) for r in call(measuring_point="recording").end(5.0).told().records]
     assert [report(r)["measuring_point"] for r in (live, taped, [*live, *taped])] == ["pipeline", "recording", "mixed"]
     assert [c["measuring_point"] for c in report([*live, *taped])["calls"]] == ["pipeline", "recording"]
+
+
+def test_audio_that_reached_nobody_and_the_line_are_in_the_report(call: Call) -> None:
+    story = call().connected().bot(1.0, 4.0, why="greeting", cut=False)
+    for at in (6.0, 12.0):
+        story.user(at, at + 0.6, "hello?").turn_end(at + 0.8).bot(at + 1.4, at + 4.0, cut=False)
+    story.put(15.0, "transport", event="quality", loss_ratio=0.02, jitter_ms=9.0)
+    found = report(story.end(20.0).told().records)
+
+    assert found["calls"][0]["unheard"] == [
+        {
+            "what": "one_way_audio", "by": "caller_asks", "lost": "agent", "start_s": 6.0, "end_s": None,
+            "responses": [], "asked_s": [6.0, 12.0],
+        }
+    ]  # fmt: skip
+    assert found["summary"]["unheard"] == {"dead_not_failed_calls": 0, "one_way_audio_calls": 1}
+    assert found["summary"]["response_latency"]["answered"] == 0
+    line = {"reports": 1, "loss_ratio_mean": 0.02, "loss_ratio_worst": 0.02, "jitter_ms_mean": 9.0}
+    assert found["calls"][0]["line"] == found["summary"]["line"]
+    assert found["summary"]["line"].items() >= line.items()

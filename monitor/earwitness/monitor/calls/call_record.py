@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from earwitness.monitor.calls.classes import Standing, words_in
-from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.intervals import clip, total
 from earwitness.monitor.calls.lexicon import tokens
+from earwitness.monitor.calls.line_quality import line_told
 from earwitness.monitor.calls.outcome import Unfinished, ending, promises_transfer
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.silence import Stretch, talk_time
 from earwitness.monitor.calls.unheard import counted
-from earwitness.monitor.contract.records import Call, LineQuality
+from earwitness.monitor.contract.records import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +148,6 @@ def _deaf(page: Page, last: Standing) -> bool:
     like noise was as likely every question that they had."""
     waited = last.waited_ns is not None and last.waited_ns > page.scene.bounds.closing_ns
     return last.turn_class == "no_transcript" and waited and "words" not in page.scene.facts.had
-
-
-def line_told(facts: Facts) -> LineQuality | None:
-    """What the transport told of the line, mean and worst; None where it told nothing."""
-    if not facts.line_reports:
-        return None
-    means = {f"{name}_mean": round(total / n, 6) for name, (n, total, _) in facts.line.items()}
-    worst = {f"{name}_worst": worst for name, (_, _, worst) in facts.line.items()}
-    return LineQuality.model_validate({"reports": facts.line_reports, **means, **worst})
 
 
 def _facts(page: Page) -> dict[str, int]:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from earwitness.monitor.calls.bounds import S
-from earwitness.monitor.contract.records import AnyRecord, Overlap, Turn
+from earwitness.monitor.calls.line_quality import pooled_line
+from earwitness.monitor.contract.records import AnyRecord, Overlap, Turn, Unheard
 from earwitness.monitor.contract.report import REPORT_ADAPTER
 
 QUANTILES: Final = (("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99))
@@ -119,6 +120,8 @@ def _call(call_id: str, records: Sequence[Any]) -> Json:
             }
             for d in _in_time(_of(records, "dead_air"), "start_ns")
         ],
+        "unheard": [] if call is None else [_unheard(u) for u in call.unheard],
+        "line": pooled_line([call.line] if call is not None else []),
     }
 
 
@@ -166,10 +169,23 @@ def _overlap(overlap: Overlap) -> Json:
         "class": overlap.want_class,
         "cell": overlap.cell,
         "decided_by": overlap.decided_by,
+        "labelled_by": overlap.labelled_by,
         "resumed_after_s": _s(overlap.resumed_after_ns),
         "terminal": overlap.terminal,
         "text": overlap.text,
         "evidence": dict(overlap.evidence),
+    }
+
+
+def _unheard(unheard: Unheard) -> Json:
+    return {
+        "what": unheard.what,
+        "by": unheard.by,
+        "lost": unheard.lost,
+        "start_s": _s(unheard.at_ns),
+        "end_s": _s(unheard.until_ns),
+        "responses": list(unheard.responses),
+        "asked_s": [_s(at) for at in unheard.moments_ns],
     }
 
 
@@ -187,6 +203,11 @@ def _summary(records: Sequence[Any]) -> Json:
             "longest_s": _s(max(lengths, default=None)),
             "agent_and_tool_s": _s(sum(d.agent_ns + d.tool_ns for d in stretches)),
         },
+        "unheard": {
+            f"{what}_calls": sum(any(u.what == what for u in c.unheard) for c in calls)
+            for what in ("dead_not_failed", "one_way_audio")
+        },
+        "line": pooled_line([c.line for c in calls]),
         "talk_ratio": _talk_ratio(calls),
         "outcomes": {
             "contained": sum(c.contained is True for c in calls),

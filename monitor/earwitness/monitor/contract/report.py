@@ -85,6 +85,8 @@ class OverlapShown(_Shape):
     want_class: WantClass | None = Field(alias="class")
     cell: Cell | None
     decided_by: DecidedBy | None
+    labelled_by: str | None
+    """Who, where a person decided and gave a name."""
     resumed_after_s: Seconds
     terminal: Terminal | None
     text: str | None
@@ -111,6 +113,32 @@ class DeadAirShown(_Shape):
     evidence: dict[str, Evidence]
 
 
+class UnheardShown(_Shape):
+    """A stretch in which audio was made and reached nobody, and what shows it."""
+
+    what: Literal["dead_not_failed", "one_way_audio"]
+    by: Literal["no_playout", "caller_asks", "audio_gap", "transport"]
+    lost: Literal["agent", "caller"] | None
+    start_s: float
+    end_s: Seconds
+    """Null where it went on."""
+    responses: list[str]
+    asked_s: list[float]
+    """When the caller asked whether anybody is there."""
+
+
+class LineShown(_Shape):
+    """What transports told of the line; a number that none told is null."""
+
+    reports: int
+    loss_ratio_mean: float | None
+    loss_ratio_worst: float | None
+    jitter_ms_mean: float | None
+    jitter_ms_worst: float | None
+    round_trip_ms_mean: float | None
+    round_trip_ms_worst: float | None
+
+
 class CallShown(_Shape):
     """One call."""
 
@@ -124,6 +152,9 @@ class CallShown(_Shape):
     overlaps: list[OverlapShown]
     agent_interruptions: list[AgentInterruptionShown]
     dead_air: list[DeadAirShown]
+    unheard: list[UnheardShown]
+    line: LineShown | None
+    """Null where no transport told of it."""
 
 
 class Quantiles(_Shape):
@@ -199,6 +230,13 @@ class Outcomes(_Shape):
     in_scope: int
 
 
+class UnheardSummary(_Shape):
+    """Calls in which audio reached nobody, or one side only."""
+
+    dead_not_failed_calls: int
+    one_way_audio_calls: int
+
+
 class Summary(_Shape):
     """All calls pooled."""
 
@@ -207,6 +245,8 @@ class Summary(_Shape):
     stop_latency: StopLatency
     agent_interruptions: int
     dead_air: DeadAirSummary
+    unheard: UnheardSummary
+    line: LineShown | None
     talk_ratio: TalkRatio
     outcomes: Outcomes
 

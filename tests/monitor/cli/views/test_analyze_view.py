@@ -11,6 +11,7 @@ def found(n: int, agent_interruptions: int = 0) -> dict[str, Any]:
         "measuring_point": "pipeline",
         "bounds": "default-1",
         "calls": [],
+        "agreement": None,
         "summary": {
             "response_latency": {
                 "n": n, "answered": n, "unanswered": 0, "eligible": n, "coverage": 1.0, **quantiles,
@@ -22,6 +23,8 @@ def found(n: int, agent_interruptions: int = 0) -> dict[str, Any]:
             },
             "agent_interruptions": agent_interruptions,
             "dead_air": {"n": 12, "longest_s": 61.0, "agent_and_tool_s": 61.0},
+            "unheard": {"dead_not_failed_calls": 0, "one_way_audio_calls": 0},
+            "line": None,
             "talk_ratio": {"caller": 0.38, "agent": 0.44, "both": 0.02, "nobody": 0.16},
             "outcomes": {"contained": 0, "in_scope": 0},
         },

@@ -10,6 +10,8 @@ from earwitness.monitor import wording
 from earwitness.monitor.cli.views.agreement_view import agreement_lines
 from earwitness.monitor.cli.views.call_words import OUTCOME_WORDS
 from earwitness.monitor.cli.views.top_view import LEAST_N
+from earwitness.monitor.cli.views.unheard_words import SHOWN_BY_WORDS, UNHEARD_WORDS, line_words
+from earwitness.monitor.contract.records import LineQuality
 
 LABEL = 20
 QUANTILES = ("p50", "p90", "p95", "p99")
@@ -28,7 +30,10 @@ def analyze_view(found: Json, told: Sequence[str], *, most_calls: int = 50, most
     summary: Json = found["summary"]
     lines += ["", *_latency(summary["response_latency"], calls), *_overlaps(found), *_interruptions(found)]
     lines += [_row("agent interrupts", wording.plural(summary["agent_interruptions"], "time"))]
-    lines += [*_dead_air(summary["dead_air"], calls), _row("talk ratio", _talk(summary["talk_ratio"]))]
+    lines += [*_dead_air(summary["dead_air"], calls), *_unheard(calls)]
+    lines += [_row("talk ratio", _talk(summary["talk_ratio"]))]
+    if summary["line"] is not None:
+        lines.append(_row("line", line_words(LineQuality(**summary["line"]))))
     live = [call for call in calls if call["outcome"] is not None]
     if live or found["measuring_point"] == "pipeline":
         lines.append(_row("outcomes", _outcomes(summary["outcomes"], live)))
@@ -129,6 +134,23 @@ def _dead_air(dead: Json, calls: Sequence[Json]) -> list[str]:
     return [
         _row("dead air ≥ 3 s", f"{dead['n']} · {longest}agent or tool owed speech for {_ms(dead['agent_and_tool_s'])}")
     ]
+
+
+def _unheard(calls: Sequence[Json]) -> list[str]:
+    """Calls in which audio reached nobody; none is not worth a line."""
+    lines: list[str] = []
+    for what, label in UNHEARD_WORDS.items():
+        found = [(call["call_id"], u) for call in calls for u in call["unheard"] if u["what"] == what]
+        if not found:
+            continue
+        (call_id, first), ids = found[0], {call_id for call_id, _ in found}
+        where = f"from {_moment(first['start_s'])}" + (
+            f" in {wording.printable(call_id, 40)}" if len(calls) > 1 else ""
+        )
+        shown = sorted({SHOWN_BY_WORDS[u["by"]] for _, u in found})
+        many = f"{wording.plural(len(ids), 'call')} of {len(calls)} · " if len(calls) > 1 else ""
+        lines.append(_row(label, f"{many}{where}: {', '.join(shown)}"))
+    return lines
 
 
 def _length(stretch: Json) -> float:

@@ -27,6 +27,7 @@ from earwitness.monitor.cli.views.call_words import (
 )
 from earwitness.monitor.cli.views.evidence_words import Usual, evidence_line, unusual_evidence, usual_evidence
 from earwitness.monitor.cli.views.lanes import S, Scale, Span, hundredths, lane, marks, ruler, written_in
+from earwitness.monitor.cli.views.unheard_words import line_words, unheard_note
 from earwitness.monitor.contract.records import (
     AgentInterruption,
     AgentTurn,
@@ -100,6 +101,8 @@ def head_lines(
         lines.append(f"        reason: {wording.printable(call.outcome_reason)}")
     lines.append(f"        {_latency_words(found)}")
     lines.append(f"        {_overlap_words(found)}")
+    if call.line is not None:
+        lines.append(f"        line: {line_words(call.line)}")
     if quality := _quality_words(call):
         lines.append(f"        {quality}")
     return lines
@@ -219,6 +222,9 @@ def _lines(found: Sequence[AnyRecord], usual: Usual) -> Iterable[_Line]:
                 yield _Line(r.called_ns, 3, "", "tool", wording.printable(r.name, 60), tool_note(r))
             case AgentInterruption():
                 yield _Line(r.at_ns, 1, "", "", "", f"agent interrupts the caller ({r.cause.replace('_', ' ')})")
+            case Call():
+                for unheard in r.unheard:
+                    yield _Line(unheard.at_ns, 3, "", "", "", unheard_note(unheard))
             case _:
                 pass
 

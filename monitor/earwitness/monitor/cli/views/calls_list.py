@@ -57,6 +57,8 @@ def _story(call: Call, found: Sequence[AnyRecord]) -> str:
         (sum(r.unanswered for r in found if isinstance(r, Turn)), "unanswered turn"),
         (cells.count("FN"), "missed barge-in"),
         (cells.count("FP"), "false yield"),
+        (call.facts.get("dead_not_failed", 0), "stretch dead but not failed"),
+        (call.facts.get("one_way_audio", 0), "stretch of one-way audio"),
         (call.faults, "fault"),
     ):
         if count:
