@@ -92,6 +92,27 @@ async def test_kill_9_of_a_writer_loses_nothing_that_was_acknowledged(open_log: 
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+async def test_a_second_log_of_a_process_leaves_the_first_its_locks(open_log: Opener, path: Path) -> None:
+    log = await open_log()
+    await log.append(TOPIC, records(1))
+    await open_log()
+    journal = path.with_name("log.db-wal")
+    before = journal.stat().st_ino
+    for life in range(3):
+        # The last to leave a file deletes its journal: this process is still there.
+        writer = await asyncio.create_subprocess_exec(
+            sys.executable, str(WRITER), f"sqlite://{path}", TOPIC, f"life{life}", "2", "5",
+            stdout=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        assert await writer.wait() == 0
+        assert journal.stat().st_ino == before
+        await log.append(TOPIC, records(1))
+
+    assert len(await read_all(log)) == 1 + 3 * 11
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
 async def read_all(log: EmbeddedLog) -> list[Entry]:
     reader = await log.reader(TOPIC)
     ends = await log.end_positions(TOPIC)

@@ -11,11 +11,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import threading
 import time
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from earwitness.monitor.log.protocol import LogError, LogRefused, LogUnavailable, TopicSpec
 
@@ -97,9 +100,13 @@ class LogFile:
         self.path = path
         self.busy_timeout_s = busy_timeout_s
         self._topics: dict[str, TopicRow] = {}
-        self._inode = _prepare(path)
-        with self.errors():
-            self.db = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
+        self._where = _prepare(path)
+        try:
+            with self.errors():
+                self.db = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
+        except BaseException:
+            _release(self._where)
+            raise
         try:
             with self.errors():
                 self._set_up(full_sync)
@@ -108,6 +115,7 @@ class LogFile:
                 self._seen_version = self._version()
         except BaseException:
             self.db.close()
+            _release(self._where)
             raise
 
     def _set_up(self, full_sync: bool) -> None:
@@ -184,7 +192,7 @@ class LogFile:
     def is_in_place(self) -> bool:
         """False when somebody removed or replaced the file: what is written now would be seen by nobody."""
         try:
-            return self.path.stat().st_ino == self._inode
+            return self.path.stat().st_ino == self._where.inode
         except OSError:
             return False
 
@@ -269,9 +277,51 @@ class LogFile:
         for connection in (self._watch, self.db):
             with suppress(sqlite3.Error):
                 connection.close()
+        where, self._where = self._where, _Where(0, 0)
+        _release(where)
 
 
-def _prepare(path: Path) -> int:
+class _Where(NamedTuple):
+    device: int
+    inode: int
+
+
+_open_here: Counter[_Where] = Counter()
+"""Files that this process has open. Closing any descriptor of a file gives up all locks that the process holds on it,
+SQLite's too: another process would then take itself for the last one and delete the journal under our hands."""
+_opening = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _opening  # noqa: PLW0603 - another thread may have held it
+    _opening = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _prepare(path: Path) -> _Where:
+    """See that the file may be one of ours, making it where it is missing; until `_release` it is known to be open."""
+    with _opening:
+        try:
+            found = path.stat()
+            where = _Where(found.st_dev, found.st_ino)
+        except OSError:
+            where = None
+        if where is None or not _open_here[where]:
+            where = _looked_at(path)
+        _open_here[where] += 1
+        return where
+
+
+def _release(where: _Where) -> None:
+    with _opening:
+        _open_here[where] -= 1
+        if _open_here[where] <= 0:
+            del _open_here[where]
+
+
+def _looked_at(path: Path) -> _Where:
     """Make the file for its owner alone, since it holds what callers said; see that it may be one of ours."""
     name = f"embedded log {path}"
     try:
@@ -286,7 +336,8 @@ def _prepare(path: Path) -> int:
             head = os.read(handle, len(_MAGIC))
             if head and head != _MAGIC:
                 raise LogRefused(f"{name}: is no log; move it away (a new one is made) or name another with --log")
-            return os.fstat(handle).st_ino
+            found = os.fstat(handle)
+            return _Where(found.st_dev, found.st_ino)
         finally:
             os.close(handle)
     except OSError as error:
