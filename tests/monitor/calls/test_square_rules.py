@@ -170,6 +170,8 @@ def test_interims_that_are_pieces_are_joined_and_those_that_restate_replace(call
 def test_a_final_that_comes_twice_counts_once_and_one_that_replaces_another_replaces_it(call: Call) -> None:
     twice = call().user(1.0, 2.0, "my order").final("my order", 2.6).bot(3.4, 5.0)
     assert [t.text for t in twice.told().turns] == ["my order"]
+    again = call().vad_start(1.2).final("my order", 1.6).final("is late", 2.6).vad_stop(2.5).final("is late", 2.7)
+    assert [t.text for t in again.bot(3.4, 5.0).told().turns] == ["my order is late"]
     first = call().user(1.0, 2.0, "my order", final_at=2.3)
     seq = next(e.seq for e in first.events() if e.kind == "transcript")
     assert [t.text for t in first.final("my order is late", 2.8, revision_of=seq).bot(3.4, 5.0).told().turns] == [
@@ -198,6 +200,19 @@ def test_a_caller_who_hangs_up_on_a_speaking_agent_cut_its_reply(call: Call) -> 
     assert story.end(6.1, "caller").told().facts["truncated_by_hangup"] == 1
     whole = call().user(1.0, 2.0, "hi").bot(3.0, 6.0, "It is on its way.", cut=False).end(6.1, "caller").told()
     assert "truncated_by_hangup" not in whole.facts
+    own = call().user(1.0, 2.0, "hi").bot(3.0, 6.0, "It is on its way.", cut=True).end(6.1, "agent").told()
+    assert "truncated_by_hangup" not in own.facts
+
+
+@pytest.mark.parametrize("why", ["interruption", "overlap", None])
+def test_a_response_that_somebody_silenced_has_not_stalled(call: Call, why: str | None) -> None:
+    story = call().user(1.0, 2.0, "tell me").run("r", "requested", 9.5, why="user_turn")
+    story.play("r", 10.0, 12.3, truncated=True).play("r", 17.0, 19.0, truncated=False)
+    if why == "interruption":
+        story.interruption(12.2)
+    elif why == "overlap":
+        story.user(12.0, 12.8, "wait")
+    assert story.end(30.0).told().facts.get("stalled_turn", 0) == (0 if why else 1)
 
 
 # Outcomes that the application or the line tells
@@ -207,6 +222,13 @@ def test_a_human_who_joins_completes_the_hand_over(call: Call) -> None:
     story = call().user(1.0, 2.0, "a human please").bot(3.0, 4.0).put(4.2, "transfer", phase="requested")
     story.put(9.0, "participant", state="joined", participant="P9", role="human_agent")
     assert story.end(14.0, "caller").told().call.outcome == "escalated"
+
+
+def test_a_transfer_that_was_tried_and_withdrawn_is_no_empty_promise(call: Call) -> None:
+    story = call().user(1.0, 2.0, "a human please").bot(3.0, 5.0, "I'll transfer you to a colleague.", name="r")
+    story.tool("transfer_to_human", "called", 4.0, response_id="r").tool("transfer_to_human", "cancelled", 4.5)
+    story.user(5.5, 6.5, "no wait, tell me the price").bot(7.3, 9.0, "Forty dollars.", cut=False)
+    assert story.end(12.0, "caller").told().call.outcome == "contained"
 
 
 def test_a_call_back_that_was_arranged_is_no_containment(call: Call) -> None:
