@@ -25,6 +25,7 @@ from earwitness.monitor.contract.events import (
     LateFact,
     SpeechEnded,
     SpeechStarted,
+    Transport,
 )
 from earwitness.processors import Witness, attach, setup_file
 from earwitness.processors import witness as witness_module
@@ -204,6 +205,22 @@ def test_facts_of_the_application_are_a_source_of_their_own(run_call: RunCall) -
     assert [(event.name, event.value) for event in call.of(App)] == [("intent", "refund"), ("csat", 4.0)]
     assert {event.source for event in call.of(App)} == {"app"}
     assert call.one(CallEnded).counts["app"] == 2
+
+
+def test_the_application_tells_of_the_line_what_no_transport_does(run_call: RunCall) -> None:
+    def tell(call: Any) -> None:
+        witness = call.worker._earwitness
+        witness.line(loss_ratio=0.02, jitter_ms=7)
+        witness.line()
+        witness.line(loss_ratio="much")
+        witness.one_way("no packets from the phone")
+
+    call = run_call(Script(ends_s=5, events=(At(2.0, tell),)))
+
+    quality, one_way = call.of(Transport)
+    assert (quality.event, quality.loss_ratio, quality.jitter_ms, quality.round_trip_ms) == ("quality", 0.02, 7.0, None)
+    assert (one_way.event, one_way.reason) == ("one_way", "no packets from the phone")
+    assert {event.source for event in call.of(Transport)} == {"app"}
 
 
 def test_what_the_application_knows_before_the_call_begins_comes_behind_its_beginning(run_call: RunCall) -> None:

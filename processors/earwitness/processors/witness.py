@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pipecat.observers.base_observer import BaseObserver
 
-from earwitness.monitor.contract.events import App, LateFact
+from earwitness.monitor.contract.events import App, LateFact, Transport
 from earwitness.processors.bot_settings import BotSettings
 from earwitness.processors.clock import CallClock
 from earwitness.processors.facts.tools import TRANSFER_TOOLS
@@ -21,6 +21,7 @@ from earwitness.processors.recorder import Recorder, sampled
 from earwitness.processors.redaction import default_redactor
 from earwitness.processors.sink import Redactor, Sink
 from earwitness.processors.taps import CallTaps
+from earwitness.processors.text_bound import bounded
 
 SETTLE_S = 2.5
 UNNAMED = "unnamed"
@@ -180,6 +181,22 @@ class Witness:
             return
         ended = self._observer is not None and self._observer.ended
         self._app_recorder.emit(LateFact if ended else App, self._clock.now_ns(), name=name, value=value)
+
+    def line(
+        self, *, loss_ratio: float | None = None, jitter_ms: float | None = None, round_trip_ms: float | None = None
+    ) -> None:
+        """What the application learns of the line from its provider, as often as it does: no transport of Pipecat's
+        tells the pipeline. ``loss_ratio`` is 0 to 1; what is not known is left out."""
+        told = {"loss_ratio": loss_ratio, "jitter_ms": jitter_ms, "round_trip_ms": round_trip_ms}
+        self._of_the_line("quality", {n: float(v) for n, v in told.items() if isinstance(v, int | float)})
+
+    def one_way(self, reason: str | None = None) -> None:
+        """The provider says that audio flows one way only."""
+        self._of_the_line("one_way", {"reason": None if reason is None else bounded(str(reason), 200)[0]})
+
+    def _of_the_line(self, event: str, told: dict[str, Any]) -> None:
+        if self.on and self._started and told and not (self._observer is not None and self._observer.ended):
+            self._app_recorder.emit(Transport, self._clock.now_ns(), event=event, **told)
 
     # what the observer asks
 
