@@ -76,6 +76,8 @@ def _turn_at(page: Page, edge_ns: int, bounds: Bounds) -> TurnDraft | None:
             quiet = turn.start_ns - turns[n - 1].end_ns(page.scene.horizon_ns)
             if quiet <= bounds.turn_gap_ns:
                 return None
+        if n and (turns[n - 1].answer_ns or 0) >= turn.start_ns:
+            return None  # both sides began at once: the answer of the turn before lies behind the cut
         return turn
     return None
 
