@@ -59,7 +59,7 @@ class RealtimeService(RealtimeModel):
         for name, tool in script.tools.items():
             self.register_function(
                 name,
-                ScriptedLLM._handler(tool),
+                ScriptedLLM.handler(tool),
                 cancel_on_interruption=tool.cancel_on_interruption,
                 timeout_secs=tool.timeout_s,
             )
@@ -93,7 +93,8 @@ class RealtimeService(RealtimeModel):
             self._quiet_s += frame.num_frames / frame.sample_rate
             if self._quiet_s >= self.SILENCE_S:
                 self._talking = False
-                self.create_task(self._words(self._line), name="words")
+                speaking: Any = self
+                speaking.create_task(self._words(self._line), name="words")
                 self._start_answer()
 
     async def _speak(self) -> None:

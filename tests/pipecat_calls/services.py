@@ -151,7 +151,7 @@ class ScriptedLLM(LLMService):
         for name, tool in script.tools.items():
             self.register_function(
                 name,
-                self._handler(tool),
+                self.handler(tool),
                 cancel_on_interruption=tool.cancel_on_interruption,
                 timeout_secs=tool.timeout_s,
             )
@@ -160,7 +160,7 @@ class ScriptedLLM(LLMService):
         return self._script.metrics
 
     @staticmethod
-    def _handler(tool: Tool) -> Any:
+    def handler(tool: Tool) -> Any:
         async def run(params: FunctionCallParams) -> None:
             await asyncio.sleep(tool.takes_s)
             if tool.error is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ CALL = Script(
 
 
 def turns_of(run_call: RunCall, turns: Turns, *, taps: bool, script: Script = CALL) -> list[Any]:
-    call = run_call(script, taps=taps, model=lambda script: RealtimeService(script, turns))
+    call = run_call(script, taps=taps, model=partial(RealtimeService, turns=turns))
     if script is CALL:
         waits = [call.truth.agent[n + 1][0] - off for n, (_, off) in enumerate(call.truth.caller)]
         assert waits == pytest.approx([1.8, 0.8], abs=0.011)
