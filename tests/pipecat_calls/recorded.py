@@ -11,7 +11,7 @@ from pipecat_calls.line import Truth
 from pipecat_calls.script import Script
 
 from earwitness.monitor.contract.events import AnyEvent, Event
-from earwitness.processors.attach import attach
+from earwitness.processors.attaching import attach
 from earwitness.processors.redaction import NoRedaction
 from earwitness.processors.sink import MemorySink
 from earwitness.processors.witness import Witness

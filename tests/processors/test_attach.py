@@ -29,7 +29,7 @@ from earwitness.monitor.contract.events import (
 )
 from earwitness.processors import Witness, attach, setup_file
 from earwitness.processors import witness as witness_module
-from earwitness.processors.attach import watched
+from earwitness.processors.attaching import watched
 from earwitness.processors.bot_settings import BotSettings
 from earwitness.processors.observer import CallObserver
 from earwitness.processors.redaction import NoRedaction

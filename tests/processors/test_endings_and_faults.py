@@ -211,7 +211,7 @@ def test_a40_an_observer_that_never_sees_a_frame_says_so(run_call: RunCall) -> N
 
     from pipecat_calls.call import place_call
 
-    from earwitness.processors.attach import attach
+    from earwitness.processors.attaching import attach
     from earwitness.processors.bot_settings import BotSettings
     from earwitness.processors.redaction import NoRedaction
     from earwitness.processors.witness import Witness

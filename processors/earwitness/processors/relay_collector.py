@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from earwitness.processors.identity import versions
 from earwitness.processors.relay_stats import RelayStats
 
 LOST_REASONS = ("retention", "too_large")
 
 
 class RelayCollector(Collector):
-    """Reads the stats at each scrape."""
+    """Reads the stats at each scrape. ``version``: of Earwitness."""
 
-    def __init__(self, stats: RelayStats) -> None:
+    def __init__(self, stats: RelayStats, version: str) -> None:
         self._stats = stats
+        self._version = version
 
     def collect(self) -> Iterable[Metric]:
         """One sample of everything."""
@@ -42,5 +42,5 @@ class RelayCollector(Collector):
             lost.add_metric([reason], stats.lost[reason])
         yield lost
         info = GaugeMetricFamily("earwitness_build_info", "What runs", labels=["version"])
-        info.add_metric([versions().get("earwitness", "unknown")], 1)
+        info.add_metric([self._version], 1)
         yield info

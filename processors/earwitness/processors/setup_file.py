@@ -21,7 +21,7 @@ def setup_file_path() -> str:
 async def setup_pipeline_worker(worker: Any) -> None:
     """Called by Pipecat 1.3 and newer. Never raises."""
     try:
-        from earwitness.processors.attach import attach, owns_a_line  # noqa: PLC0415 - a fault here is ours to catch
+        from earwitness.processors.attaching import attach, owns_a_line  # noqa: PLC0415 - a fault here is ours to catch
 
         if owns_a_line(worker):
             attach(worker)

@@ -14,6 +14,7 @@ import structlog
 
 from earwitness.monitor import wording
 from earwitness.monitor.cli.composing import log_settings, or_stopped, run_async, settings_of
+from earwitness.monitor.cli.parser import own_version
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.home import home
 from earwitness.monitor.log.embedded import EmbeddedLog
@@ -106,7 +107,7 @@ async def _page(settings: Settings, relay: Relay) -> AsyncGenerator[str]:
     from earwitness.processors.relay_collector import RelayCollector  # noqa: PLC0415
 
     page = MetricsPage(
-        RelayCollector(relay.stats),
+        RelayCollector(relay.stats, own_version()),
         relay.stats,
         host=settings.metrics.host,
         port=settings.relay.port,
