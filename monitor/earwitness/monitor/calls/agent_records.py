@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from earwitness.monitor.calls.agent import Voice
 from earwitness.monitor.calls.edge_evidence import of_agent_onset
-from earwitness.monitor.calls.overlaps import stop_of
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.stalls import agent_text, stalled
+from earwitness.monitor.calls.stops import stop_of
 from earwitness.monitor.calls.unheard import made_in_vain
 from earwitness.monitor.contract.records import AgentInterruption, AgentTurn
 

@@ -16,10 +16,10 @@ from earwitness.monitor.calls.carry import KINDS, Carry, residue
 from earwitness.monitor.calls.evidence import gather
 from earwitness.monitor.calls.facts import Edge, Entry, Facts, is_other
 from earwitness.monitor.calls.outcome import promises_transfer, takes_leave
-from earwitness.monitor.calls.overlaps import stop_of
 from earwitness.monitor.calls.page import Draft, Page
 from earwitness.monitor.calls.reckon import Reckoning, reckon
-from earwitness.monitor.calls.turns import TurnDraft
+from earwitness.monitor.calls.stops import stop_of
+from earwitness.monitor.calls.talk import TurnDraft
 from earwitness.monitor.calls.unheard import asks_whether_anybody_is_there, last_words, unheard_audio
 
 LOOK_AHEAD_NS: Final = 6 * S

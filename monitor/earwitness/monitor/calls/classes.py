@@ -9,8 +9,8 @@ from typing import Final
 from earwitness.monitor.calls.lexicon import Lexicon
 from earwitness.monitor.calls.outcome import takes_leave
 from earwitness.monitor.calls.scene import Scene
+from earwitness.monitor.calls.talk import Talk, TurnDraft
 from earwitness.monitor.calls.transcripts import interim_only, text_of
-from earwitness.monitor.calls.turns import Talk, TurnDraft
 from earwitness.monitor.calls.unheard import made_in_vain
 from earwitness.monitor.contract.records import EndCause, Reason, TurnClass
 

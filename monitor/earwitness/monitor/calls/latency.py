@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from earwitness.monitor.calls.agent import Voice
+from earwitness.monitor.calls.answers import chain_of
 from earwitness.monitor.calls.facts import Run, TurnEnd
 from earwitness.monitor.calls.scene import Scene
-from earwitness.monitor.calls.turns import TurnDraft, chain_of
+from earwitness.monitor.calls.talk import TurnDraft
 from earwitness.monitor.contract.records import Reason
 
 ACOUSTIC: Final = ("audio", "vad", "server", "playout")

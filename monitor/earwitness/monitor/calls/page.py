@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from earwitness.monitor.calls.agent import Voice
 from earwitness.monitor.calls.carry import Carry
-from earwitness.monitor.calls.overlaps import Basis
 from earwitness.monitor.calls.scene import Scene
-from earwitness.monitor.calls.turns import Talk, TurnDraft
+from earwitness.monitor.calls.talk import Talk, TurnDraft
+from earwitness.monitor.calls.wants import Basis
 from earwitness.monitor.contract.records import EndCause, Record, Unheard
 
 Content = dict[str, Any]

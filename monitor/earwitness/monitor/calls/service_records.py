@@ -10,7 +10,7 @@ from earwitness.monitor.calls.edge_evidence import of_silence
 from earwitness.monitor.calls.facts import Run
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.silence import Stretch
-from earwitness.monitor.calls.turns import turn_of_tool
+from earwitness.monitor.calls.talk import turn_of_tool
 from earwitness.monitor.contract.records import DeadAir, StageSample, ToolCall
 
 

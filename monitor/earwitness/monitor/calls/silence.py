@@ -13,7 +13,7 @@ from earwitness.monitor.calls.facts import ToolLife
 from earwitness.monitor.calls.intervals import Span, clip, subtract, total, union
 from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.scene import Scene
-from earwitness.monitor.calls.turns import Talk, turn_of_tool
+from earwitness.monitor.calls.talk import Talk, turn_of_tool
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from earwitness.monitor.calls.agent import Voice
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.silence import broke_off
-from earwitness.monitor.calls.turns import Talk
+from earwitness.monitor.calls.talk import Talk
 
 
 def stalled(scene: Scene, talk: Talk, voice: Voice) -> bool:

@@ -11,7 +11,7 @@ from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.stalls import agent_text, stalled
-from earwitness.monitor.calls.turns import TurnDraft, turn_of_tool
+from earwitness.monitor.calls.talk import TurnDraft, turn_of_tool
 from earwitness.monitor.calls.unheard import reaches_nobody
 from earwitness.monitor.contract.latency_parts import by_owner
 from earwitness.monitor.contract.records import Turn
