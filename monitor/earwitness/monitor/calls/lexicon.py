@@ -13,7 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final
 
@@ -59,46 +59,40 @@ class Lexicon:
 
     def is_backchannel(self, words: Sequence[str]) -> bool:
         """Whether all the words are backchannels ("yeah", "uh-huh", "okay right")."""
-        return self.lists["backchannels"].cover(self._plain(words))
+        return _is_backchannel(self, tuple(words))
 
     def is_stop(self, words: Sequence[str]) -> bool:
         """Whether the words begin as one begins to stop somebody ("wait", "no", "hold on")."""
-        plain = self._plain(words)
+        plain = self.plain(words)
         if not self.lists["stops"].begin(plain) and not self.lists["stops_alone"].cover(plain):
             return False
         return not self.lists["backchannels"].cover(plain)  # "no problem" begins with "no"
 
     def is_closing(self, words: Sequence[str]) -> bool:
         """Whether the words take leave ("bye", "thank you, goodbye")."""
-        return self.lists["closings"].within(self._plain(words))
+        return self.lists["closings"].within(self.plain(words))
 
     def is_farewell(self, words: Sequence[str]) -> bool:
         """Whether an agent's words take leave: thanks alone, and "that's all", do not."""
-        return self.lists["farewells"].within(self._plain(words))
+        return self.lists["farewells"].within(self.plain(words))
 
     def announces_wait(self, words: Sequence[str]) -> bool:
         """Whether the agent asked the caller to wait ("one moment", "let me check")."""
-        return self.lists["holds"].within(self._plain(words))
+        return self.lists["holds"].within(self.plain(words))
 
     def promises_action(self, words: Sequence[str]) -> bool:
         """Whether the agent promised to do something now ("let me look that up")."""
-        return self.lists["promises"].within(self._plain(words))
+        return self.lists["promises"].within(self.plain(words))
 
     def promises_transfer(self, words: Sequence[str]) -> bool:
         """Whether the agent promised a hand-over ("I'll transfer you")."""
-        return self.lists["transfers"].within(self._plain(words))
+        return self.lists["transfers"].within(self.plain(words))
 
     def asks_presence(self, words: Sequence[str]) -> bool:
         """Whether the words ask if anybody is there, and nothing else ("hello?", "can you hear me?")."""
-        plain = self._plain(words)
-        if not plain or len(plain) > LONGEST_ASK:
-            return False
-        if self.lists["presence"].within(plain):
-            return True
-        hellos = self.lists["hellos"]
-        return hellos.within(plain) and hellos.cover(plain, self.lists["backchannels"])
+        return 0 < len(words) <= LONGEST_ASK and _asks_presence(self, tuple(words))
 
-    def _plain(self, words: Sequence[str]) -> tuple[str, ...]:
+    def plain(self, words: Sequence[str]) -> tuple[str, ...]:
         """The words with their lengthened forms ("yeahhh", "mmmm", "siii") as the lists have them."""
         return tuple(w if w in self.vocabulary else self._shortened(w) for w in words)
 
@@ -107,6 +101,23 @@ class Lexicon:
             return word
         short = (_LONG.sub(r"\1\1", word), _LONG.sub(r"\1", word), _REPEATED.sub(r"\1", word))
         return next((s for s in short if s in self.vocabulary), word)
+
+
+# A fold asks the same of the same words each time that it looks at a call again.
+
+
+@lru_cache(maxsize=8192)
+def _is_backchannel(lists: Lexicon, words: tuple[str, ...]) -> bool:
+    return lists.lists["backchannels"].cover(lists.plain(words))
+
+
+@lru_cache(maxsize=8192)
+def _asks_presence(lists: Lexicon, words: tuple[str, ...]) -> bool:
+    plain = lists.plain(words)
+    if lists.lists["presence"].within(plain):
+        return True
+    hellos = lists.lists["hellos"]
+    return hellos.within(plain) and hellos.cover(plain, lists.lists["backchannels"])
 
 
 _REPEATED = re.compile(r"(\w)\1+")

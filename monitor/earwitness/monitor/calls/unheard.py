@@ -96,12 +96,15 @@ def _never_played(scene: Scene) -> list[Unheard]:
 def _asked_into(scene: Scene, past: Carry) -> list[Unheard]:
     """The caller asks at least twice whether anybody is there, says nothing else meanwhile, and the agent is audible
     all the same. A "hello?" before the agent was ever heard asks for nothing but a greeting."""
-    bounds, spans = scene.bounds, scene.agent_spans()
+    bounds, worded = scene.bounds, _worded(scene)
+    if not any(map(asks_whether_anybody_is_there, worded)):
+        return []
+    spans = scene.agent_spans()
     connected = max(scene.facts.connected_ns or 0, past.cut_ns)
     heard_before = past.talk_ns.get("agent", 0) + past.talk_ns.get("both", 0)
     found: list[Unheard] = []
     asks: list[Utterance] = []
-    for utterance in [*_worded(scene), None]:
+    for utterance in [*worded, None]:
         if utterance is not None and asks_whether_anybody_is_there(utterance):
             end = utterance.end_ns(scene.horizon_ns)
             if not asks and heard_before + total(clip(spans, connected, end)) < bounds.one_way_audible_ns:
