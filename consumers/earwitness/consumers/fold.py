@@ -7,7 +7,7 @@ calls look silent or overdue (definitions, "Records, windows, labels").
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +28,14 @@ S: Final = 1_000_000_000
 FORGOTTEN: Final = 20_000
 """Ids of calls that are over for good and are remembered, so that a straggler does not open a call anew."""
 SWEEP_NS: Final = 60 * S
+AT_ONCE: Final = frozenset({"call_started", "call_ended"})
+PRESSING_NS: Final = S // 5
+"""How long after its arrival an event is judged that can change what was published: what comes with it is judged with
+it."""
+WAITING_NS: Final = 5 * S
+"""How long at most an event waits that by itself changes nothing that anybody waits for."""
+FINAL_NS: Final = 3 * S
+"""How long a record waits at most, on a busy worker, to be called final by the passing of time alone."""
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -38,14 +46,20 @@ class Timeline(Protocol):
     started_wall_ns: int | None
     last_at_ns: int
     ended: bool
+    pressing: bool
+    due_ns: int
+    final_due_ns: int
 
+    def replaced(self, record_id: str) -> AnyRecord | None: ...
+    def counts_alike(self, record_id: str) -> bool: ...
     def add(self, event: AnyEvent) -> bool: ...
     def advance(self, as_of_ns: int) -> list[AnyRecord]: ...
-    def records(self) -> Sequence[AnyRecord]: ...
+    def records(self, *, retracted: bool = False) -> Sequence[AnyRecord]: ...
 
 
 class Change(NamedTuple):
-    """A record's new revision and the one that it takes the place of."""
+    """A record's new revision and the one that it takes the place of: None for the first one, and where the two differ
+    in nothing that is counted."""
 
     old: AnyRecord | None
     new: AnyRecord
@@ -58,17 +72,29 @@ class HeldCall:
     call_id: str
     timeline: Timeline
     partition: int
-    latest: dict[str, AnyRecord] = field(default_factory=dict[str, AnyRecord])
+    labelled: AnyRecord | None = None
+    """A record of it, for its labels."""
     offset_ns: int | None = None
     """Least of arrival less ``at_ns``: what wall time the call's own 0 is, by the log's clock."""
     as_of_ns: int = 0
     """Wall time up to which it was judged."""
+    waits_ns: int | None = None
+    """Arrival of the first event that was not judged yet; None where all are."""
+    presses_ns: int | None = None
+    """Arrival of the first of them that can change what was published."""
     broken: bool = False
     """Its fold failed: it is left as it was, and the others go on."""
 
     @property
     def open(self) -> bool:
         return not self.timeline.ended and not self.broken
+
+    def is_due(self, as_of_ns: int, final_within_ns: int) -> bool:
+        """Whether time alone changes something by then; what only becomes final may be so long overdue."""
+        if self.offset_ns is None or as_of_ns <= self.as_of_ns:
+            return False
+        timeline, at_ns = self.timeline, as_of_ns - self.offset_ns
+        return at_ns >= timeline.due_ns or at_ns >= timeline.final_due_ns + final_within_ns
 
 
 class TimelineFold:
@@ -99,64 +125,104 @@ class TimelineFold:
         self._new_call: Callable[[str], Timeline] = new_call or partial(CallTimeline, bounds=settings.bounds)
         self._kept_ns = settings.call_kept_s * S
         self._future_ns = settings.future_s * S
-        self._touched: dict[str, HeldCall] = {}
+        self._at_once: dict[str, HeldCall] = {}
+        self._pressing: deque[tuple[int, HeldCall]] = deque()
+        self._waiting: deque[tuple[int, HeldCall]] = deque()
+        """Calls with events that were not judged, by arrival of the first of them."""
+        self._newest_ns = 0
         self._judged_early: list[Change] = []
+        self._idle = True
+        """Nothing came since the last ``settle``."""
         self._forgotten: dict[str, None] = {}
         self._swept_ns = 0
 
     def add(self, entry: Entry, event: AnyEvent) -> None:
         """Give one event to its call; ``settle`` says what that changed."""
-        arrived_ns = entry.append_ns
-        self.clocks_ns[entry.partition] = max(arrived_ns, self.clocks_ns.get(entry.partition, 0))
-        if event.kind == "call_started":
+        arrived_ns, partition = entry.append_ns, entry.partition
+        if arrived_ns > self.clocks_ns.get(partition, -1):
+            self.clocks_ns[partition] = arrived_ns
+            self._newest_ns = max(self._newest_ns, arrived_ns)
+        kind, call_id = event.kind, event.call_id
+        if kind == "call_started":
             self.skews.note(event.agent, event.wall_ns - arrived_ns, arrived_ns)
-        call_id = event.call_id
         held = self.held.get(call_id)
         started_ns = None if held is None else held.timeline.started_wall_ns
         event_ns = event.wall_ns if started_ns is None else started_ns + event.at_ns
-        learnt_later = event.kind in LEARNT_LATER
+        learnt_later = kind in LEARNT_LATER
         if event_ns > arrived_ns + self._future_ns and not learnt_later:
             self.set_aside += 1
             return
-        self.events[event.kind] += 1
+        self.events[kind] += 1
         if held is None:
-            held = self._open(call_id, entry.partition, learnt_later)
+            held = self._open(call_id, partition, learnt_later)
             if held is None:
                 return
+        timeline = held.timeline
         if held.broken:
             return
-        if call_id in self._touched and self._is_long_after(held, arrived_ns):
+        if held.waits_ns is not None and self._is_long_after(held, arrived_ns):
             # Read in one go with the call itself: whether that had ended is judged first, as if it had come alone.
             self._judged_early += self._judge(held, arrived_ns)
-        if self._is_over(held, arrived_ns):
+        if timeline.ended and self._is_over(held, arrived_ns):
             self._refuse(learnt_later)
             return
         if not learnt_later:
             offset_ns = arrived_ns - event.at_ns
-            held.offset_ns = offset_ns if held.offset_ns is None else min(held.offset_ns, offset_ns)
-        held.timeline.add(event)
-        self._touched[call_id] = held
+            if held.offset_ns is None or offset_ns < held.offset_ns:
+                held.offset_ns = offset_ns
+        timeline.add(event)
+        self._idle = False
+        if held.waits_ns is None:
+            held.waits_ns = arrived_ns
+            self._waiting.append((arrived_ns, held))
+        if kind in AT_ONCE:
+            self._at_once[call_id] = held
+        elif held.presses_ns is None and timeline.pressing:
+            held.presses_ns = arrived_ns
+            self._pressing.append((arrived_ns, held))
 
     def settle(self) -> list[Change]:
-        """What the events since the last call of this changed, judged at the arrival of the newest of them; the
-        windows have it already."""
-        touched, self._touched = self._touched, {}
+        """What events changed, each judged by the arrival of the newest: those that end a call or open one at once,
+        those that can change what was published within `PRESSING_NS`, others with them or within `WAITING_NS`; all of
+        them when nothing came since the last call of this. The windows have it already."""
+        idle, self._idle = self._idle, True
         changes, self._judged_early = self._judged_early, []
-        for held in touched.values():
-            changes += self._judge(held, self.clocks_ns[held.partition])
+        if self._at_once:
+            for held in self._at_once.values():
+                changes += self._judge(held, self.clocks_ns[held.partition])
+            self._at_once = {}
+        newest_ns = self._newest_ns
+        while self._pressing and (idle or self._pressing[0][0] + PRESSING_NS <= newest_ns):
+            arrived_ns, held = self._pressing.popleft()
+            if held.presses_ns == arrived_ns:
+                changes += self._judge(held, self.clocks_ns[held.partition])
+        while self._waiting and (idle or self._waiting[0][0] + WAITING_NS <= newest_ns):
+            arrived_ns, held = self._waiting.popleft()
+            if held.waits_ns == arrived_ns:
+                changes += self._judge(held, self.clocks_ns[held.partition])
         self._sweep()
         return changes
 
     def advance(self, as_of_ns: int, *, most: int | None = None) -> list[Change]:
-        """What the passing of time changed: answers overdue, silences, calls that never end.
+        """What the passing of time changed: answers overdue, silences, calls that never end; and what events changed
+        that were not judged yet.
 
-        ``most``: judge no more open calls than that, those first that were judged longest ago.
+        ``most``: judge no more open calls than that, those first that were judged longest ago; what events changed is
+        left to `settle`, and what merely becomes final may be late by `FINAL_NS`.
         """
-        waiting = [held for held in self.held.values() if held.open and held.as_of_ns < as_of_ns]
-        if most is not None and len(waiting) > most:
-            waiting = sorted(waiting, key=lambda held: held.as_of_ns)[:most]
         changes: list[Change] = []
-        for held in waiting:
+        if most is None:
+            for held in self.held.values():
+                if held.waits_ns is not None:
+                    changes += self._judge(held, as_of_ns)
+            self._pressing.clear()
+            self._waiting.clear()
+            self._at_once.clear()
+        within_ns = 0 if most is None else FINAL_NS
+        due = [held for held in self.held.values() if held.open and held.is_due(as_of_ns, within_ns)]
+        if most is not None and len(due) > most:
+            due = sorted(due, key=lambda held: held.as_of_ns)[:most]
+        for held in due:
             changes += self._judge(held, as_of_ns)
         self.windows.live = self._live()
         return changes
@@ -187,6 +253,7 @@ class TimelineFold:
 
     def _judge(self, held: HeldCall, as_of_ns: int) -> list[Change]:
         held.as_of_ns = max(held.as_of_ns, as_of_ns)
+        held.waits_ns = held.presses_ns = None
         if held.broken or held.offset_ns is None:
             return []
         try:
@@ -197,24 +264,30 @@ class TimelineFold:
             self.broken_calls += 1
             _log.exception("a call could not be folded and is left as it was", call_id=held.call_id)
             return []
-        changes = [Change(held.latest.get(record.id), record) for record in records]
-        for old, new in changes:
-            held.latest[new.id] = new
-            self.windows.apply(old, new, arrived_ns=held.as_of_ns)
+        if not records:
+            return []
+        held.labelled = records[-1]
+        changes: list[Change] = []
+        for record in records:
+            old = None
+            if not held.timeline.counts_alike(record.id):
+                old = held.timeline.replaced(record.id)
+                self.windows.apply(old, record, arrived_ns=held.as_of_ns)
+            changes.append(Change(old, record))
         return changes
 
     def _live(self) -> dict[Labels, int]:
         found: dict[Labels, int] = {}
         sets = self.windows.label_sets
         for held in self.in_progress():
-            if held.latest:
-                labels = sets.labels_of(sets.number_of(next(reversed(held.latest.values()))))
+            if held.labelled is not None:
+                labels = sets.labels_of(sets.number_of(held.labelled))
                 found[labels] = found.get(labels, 0) + 1
         return found
 
     def _sweep(self) -> None:
         """Let go of calls that nothing may change any more, each by its own partition's clock."""
-        newest_ns = max(self.clocks_ns.values(), default=0)
+        newest_ns = self._newest_ns
         if newest_ns - self._swept_ns < SWEEP_NS:
             return
         self._swept_ns = newest_ns

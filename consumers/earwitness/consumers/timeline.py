@@ -77,7 +77,8 @@ class TimelineHandler:
 
     def queue_all(self) -> None:
         """Offer every record of every held call: what the log has already is not repeated."""
-        self.queue([Change(None, record) for held in self.fold.held.values() for record in held.latest.values()])
+        calls = self.fold.held.values()
+        self.queue([Change(None, record) for held in calls for record in held.timeline.records(retracted=True)])
 
     def take(self) -> Sequence[Batch]:
         """Records that the log does not have yet, in the order in which they changed."""

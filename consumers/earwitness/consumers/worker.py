@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -50,7 +51,8 @@ class Handler(Protocol[T_contra]):
         ...
 
     def take(self) -> Sequence[Batch]:
-        """All that is to be published for what was handled since the last call of this."""
+        """All that is to be published now for what was handled; all that there is where nothing was handled since the
+        last call of this."""
         ...
 
 
@@ -93,7 +95,7 @@ class Worker(Generic[T]):
         self._pause = pause or self._pause_until_stop
 
     async def run(self, *, poll_s: float, gather_s: float = 0.0) -> None:
-        """Work until the stop; finishes the batch in hand.
+        """Work until the stop; finishes the batch in hand, and publishes what the handler still held back.
 
         ``gather_s``: pause after a batch that was not full, so that records that come singly are handled together.
         """
@@ -104,6 +106,8 @@ class Worker(Generic[T]):
                 return
             if gather_s and 0 < handled < BATCH:
                 await self._pause(gather_s)
+        with suppress(Stopped):
+            await self.publish()
 
     async def step(self, poll_s: float) -> int:
         """One batch, waited for up to ``poll_s``; how many records it had. Raises Stopped."""

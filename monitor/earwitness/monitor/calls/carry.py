@@ -77,6 +77,7 @@ class Carry:
             holds=list(f.holds),
             faults=dict(f.faults),
             stages=[],
+            stage_drafts=[],
             classifier=list(f.classifier),
             labels=dict(f.labels),
             expected=list(f.expected),
@@ -108,5 +109,6 @@ def residue(facts: Facts) -> Facts:
         one_way=[],
         holds=facts.holds[-1:],
         stages=[],
+        stage_drafts=[],
         classifier=[],
     )

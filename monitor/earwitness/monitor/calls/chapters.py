@@ -7,13 +7,14 @@ up to that moment and from nothing else: so the cuts, like the records, depend o
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
 from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.calls.call_record import Tally, caller_spoke, last_critical, other_speech_so_far, talk_so_far
 from earwitness.monitor.calls.carry import KINDS, Carry, residue
-from earwitness.monitor.calls.evidence import gather
+from earwitness.monitor.calls.evidence import gather_lasting
 from earwitness.monitor.calls.facts import Edge, Entry, Facts, is_other
 from earwitness.monitor.calls.outcome import promises_transfer, takes_leave
 from earwitness.monitor.calls.page import Draft, Page
@@ -27,12 +28,12 @@ LOOK_AHEAD_NS: Final = 6 * S
 
 
 def cut_here(
-    entries: Sequence[Entry], carry: Carry, bounds: Bounds, edge_ns: int, *, as_of_ns: int, wall_ns: int
+    entries: Sequence[Entry], facts: Facts, carry: Carry, bounds: Bounds, edge_ns: int, *, as_of_ns: int, wall_ns: int
 ) -> tuple[Carry, list[Draft]] | None:
     """The past of a chapter that begins with the caller speech at ``edge_ns``, and the records that are settled by
-    that; None where the call cannot be cut there. ``entries`` are the chapter's up to ``as_of_ns``."""
-    facts = gather(entries, carry.begin())
-    if facts.ended is not None or not _nothing_open(facts, entries, edge_ns, bounds):
+    that; None where the call cannot be cut there. ``entries`` are the chapter's up to ``as_of_ns``, and ``facts`` what
+    they say."""
+    if facts.ended is not None or not _nothing_open(facts, edge_ns, bounds):
         return None
     found = reckon(facts, carry, bounds, as_of_ns=as_of_ns, over=False, wall_ns=wall_ns, tally=Tally())
     page = found.page
@@ -40,7 +41,7 @@ def cut_here(
     if turn is None:
         return None
     start = turn.start_ns
-    cut_at = _first_sign(entries, facts, start, bounds)
+    cut_at = _first_sign(facts, start, bounds)
     settled = [d for d in page.drafts if d.place_ns < start and d.id != "call"]
     if not all(d.content["final"] for d in settled) or not _quiet(page, turn, cut_at):
         return None
@@ -49,11 +50,11 @@ def cut_here(
         return None  # what the caller says next shows whether the agent was heard
     if not _past_is_done(page, facts, start, cut_at):
         return None
-    own = [e for e in entries if e[0] < cut_at]
+    own = entries[: bisect_left(entries, cut_at, key=_moment)]
     return _carry_on(found, own, start, cut_at, settled), settled
 
 
-def _nothing_open(facts: Facts, entries: Sequence[Entry], edge_ns: int, bounds: Bounds) -> bool:
+def _nothing_open(facts: Facts, edge_ns: int, bounds: Bounds) -> bool:
     """A cheap look at what would make a cut impossible, before anything is worked out."""
     before = edge_ns - bounds.match_ns
     if not any(run.plays and run.first_ns < before for run in facts.runs.values()) and not facts.agent_edges:
@@ -82,15 +83,14 @@ def _turn_at(page: Page, edge_ns: int, bounds: Bounds) -> TurnDraft | None:
     return None
 
 
-def _first_sign(entries: Sequence[Entry], facts: Facts, start_ns: int, bounds: Bounds) -> int:
+def _first_sign(facts: Facts, start_ns: int, bounds: Bounds) -> int:
     """When the first event spoke of the speech that begins at ``start_ns``."""
     signs = [
-        at
-        for at, _, _, e in entries
-        if e.kind == "speech_started"
-        and e.party == "caller"
-        and not is_other(facts, e.participant)
-        and abs(e.edge_ns + at - e.at_ns - start_ns) <= bounds.match_ns
+        edge.at_ns
+        for (_, participant), edges in facts.caller_edges.items()
+        if not is_other(facts, participant)
+        for edge in edges
+        if edge.start and abs(edge.edge_ns - start_ns) <= bounds.match_ns
     ]
     return min(signs, default=start_ns)
 
@@ -203,7 +203,7 @@ def _apart(edge: Edge, start_ns: int, cut_at_ns: int, bounds: Bounds) -> bool:
 def _carry_on(found: Reckoning, own: Sequence[Entry], start_ns: int, cut_at_ns: int, settled: Sequence[Draft]) -> Carry:
     """Sum up what the next chapter needs to know; ``own``: the events before the cut."""
     page, scene, past = found.page, found.page.scene, found.page.carry
-    facts = residue(gather(own, past.begin()))
+    facts = residue(gather_lasting(own, past.begin()))
     numbers = dict(past.numbers)
     numbers["t"] += sum(t.start_ns < start_ns for t in page.talk.turns)
     numbers["a"] += sum(v.on_ns < start_ns for v in scene.voices)
@@ -238,3 +238,7 @@ def _carry_on(found: Reckoning, own: Sequence[Entry], start_ns: int, cut_at_ns: 
         unheard=unheard_audio(scene, past, None, before_ns=start_ns),
         took_leave=past.took_leave or any(takes_leave(scene, v) for v in voices),
     )
+
+
+def _moment(entry: Entry) -> int:
+    return entry[0]

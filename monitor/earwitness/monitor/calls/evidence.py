@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from math import isfinite
+from typing import get_args
 
 from earwitness.monitor.calls.facts import (
     Edge,
@@ -25,6 +26,7 @@ from earwitness.monitor.calls.facts import (
     is_other,
 )
 from earwitness.monitor.calls.lexicon import language_of
+from earwitness.monitor.contract.event import Evidence
 
 
 def gather(entries: Iterable[Entry], facts: Facts | None = None) -> Facts:
@@ -32,6 +34,22 @@ def gather(entries: Iterable[Entry], facts: Facts | None = None) -> Facts:
     facts = Facts() if facts is None else facts
     for entry in entries:
         reader = _READERS.get(entry[3].kind)
+        if reader is not None:
+            reader(facts, entry)
+    return facts
+
+
+def gather_lasting(entries: Iterable[Entry], facts: Facts) -> Facts:
+    """The same, but only for what lasts beyond a chapter (``carry.residue``): cheaper, and of no use for anything
+    else."""
+    for entry in entries:
+        kind = entry[3].kind
+        if kind in _PASSING:
+            continue
+        if kind == "playout":
+            facts.had.add("agent:playout")
+            continue
+        reader = _READERS.get(kind)
         if reader is not None:
             reader(facts, entry)
     return facts
@@ -61,14 +79,14 @@ def _edge(f: Facts, entry: Entry, *, start: bool) -> None:
     if _behind_the_end(f, edge.edge_ns):
         return
     if e.party == "agent":
-        f.had.add(f"agent:{e.evidence}")
+        f.had.add(_AGENT_HAD[e.evidence])
         f.agent_edges.setdefault(e.evidence, []).append(edge)
         return
     if e.party == "other":
         f.other_participants.add(e.participant or "other")
     participant = e.participant or ("other" if e.party == "other" else None)
     if not is_other(f, participant):
-        f.had.add(f"caller:{e.evidence}")
+        f.had.add(_CALLER_HAD[e.evidence])
     f.caller_edges.setdefault((e.evidence, participant), []).append(edge)
 
 
@@ -377,3 +395,7 @@ _READERS: dict[str, Callable[[Facts, Entry], None]] = {
     "human_label": _human_label,
     "expectation": _expectation,
 }
+_AGENT_HAD = {kind: f"agent:{kind}" for kind in get_args(Evidence)}
+_CALLER_HAD = {kind: f"caller:{kind}" for kind in get_args(Evidence)}
+_PASSING = frozenset({"stage", "response", "agent_text", "turn_ended", "classifier"})
+"""Kinds of which nothing lasts beyond a chapter."""

@@ -57,6 +57,10 @@ class Run:
     intended: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     spoken: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     unspoken: list[str] = field(default_factory=list[str])
+    joined: tuple[tuple[int, int], str, str] | None = None
+    """What was spoken and intended as one text each, as of so many pieces."""
+    word_counts: tuple[tuple[int, int], int, int] | None = None
+    """How many words were spoken and intended, as of so many pieces."""
     first_ns: int = 0
     """First and last event that spoke of it."""
     last_ns: int = 0
@@ -184,6 +188,8 @@ class Facts:
     faults: dict[str, tuple[str | None, bool]] = field(default_factory=dict[str, tuple[str | None, bool]])
     """By fault id: the processor that raised it, and whether service went on."""
     stages: list[tuple[int, str, int, Any]] = field(default_factory=list[tuple[int, str, int, Any]])
+    stage_drafts: list[Any] = field(default_factory=list[Any])
+    """Of each of them what was written of it last."""
     classifier: list[Verdict] = field(default_factory=list[Verdict])
     labels: dict[str, Label] = field(default_factory=dict[str, Label])
     expected: list[tuple[int | None, bool]] = field(default_factory=list[tuple[int | None, bool]])

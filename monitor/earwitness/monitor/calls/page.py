@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from earwitness.monitor.calls.agent import Voice
 from earwitness.monitor.calls.carry import Carry
@@ -13,6 +13,8 @@ from earwitness.monitor.calls.wants import Basis
 from earwitness.monitor.contract.records import EndCause, Record, Unheard
 
 Content = dict[str, Any]
+NEVER: Final = 1 << 62
+"""A moment that does not come."""
 
 
 class Draft(NamedTuple):
@@ -44,6 +46,10 @@ class Page:
     """Counted facts: where, which, how many."""
     latencies: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """Where a turn begins and its response latency."""
+    final_at_ns: int = NEVER
+    """When the first of the records that only wait to be settled becomes final."""
+    unsettled: bool = False
+    """There is an overlap that is not final."""
     _turn_ids: dict[int, str] = field(default_factory=dict[int, str])
     _voice_ids: dict[int, str] = field(default_factory=dict[int, str])
 
@@ -73,6 +79,7 @@ class Page:
     ) -> None:
         """Write a record that counts at ``at_ns``."""
         content["event_wall_ns"], content["final"] = self.wall_ns + at_ns, final
+        self.unsettled = self.unsettled or (basis is not None and not final)
         self.drafts.append(Draft(kind, record_id, at_ns if place_ns is None else place_ns, content, basis))
 
     def count(self, name: str, at_ns: int, by: int = 1) -> None:
@@ -82,4 +89,11 @@ class Page:
 
     def settled(self, at_ns: int) -> bool:
         """Whether the stated time has passed since, or the call is over."""
-        return self.scene.over or self.scene.horizon_ns - at_ns >= self.scene.bounds.settle_ns
+        scene = self.scene
+        if scene.over:
+            return True
+        settles_ns = at_ns + scene.bounds.settle_ns
+        if scene.horizon_ns >= settles_ns:
+            return True
+        self.final_at_ns = min(self.final_at_ns, settles_ns)
+        return False

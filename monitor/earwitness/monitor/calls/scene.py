@@ -32,6 +32,9 @@ class Utterance:
     """Of words that stand alone: as the recogniser tells it."""
     tongue: Lexicon = field(default_factory=lambda: lexicon(None))
     """The word lists that judge it: of the language that was heard, else of the call's."""
+    own_words: bool | None = None
+    """Whether it is the agent's own sound or words, once that was asked (`overlaps.is_echo`)."""
+    _words: tuple[str, ...] | None = None
 
     @property
     def muted(self) -> bool:
@@ -46,7 +49,11 @@ class Utterance:
     @property
     def words(self) -> tuple[str, ...]:
         """What was heard of it."""
-        return tokens(self.final_text) if self.final_text is not None else words_of(self.segments)
+        words = self._words
+        if words is None:
+            words = tokens(self.final_text) if self.final_text is not None else words_of(self.segments)
+            self._words = words
+        return words
 
     @property
     def is_backchannel(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from earwitness.monitor.calls.bounds import S
 from earwitness.monitor.calls.edge_evidence import of_silence
@@ -61,16 +62,24 @@ def write_tools(page: Page) -> None:
 
 
 def write_stages(page: Page) -> None:
-    """Service metrics: 0 and absent are "not measured" (A12), a first byte that never came is censored (A11)."""
-    runs = page.scene.facts.runs
-    for at, source, seq, e in page.scene.facts.stages:
-        value, censored = e.value_s, e.censored
+    """Service metrics: 0 and absent are "not measured" (A12), a first byte that never came is censored (A11). What was
+    written before and does not read differently now is taken as it is."""
+    facts, wall_ns, horizon_ns = page.scene.facts, page.wall_ns, page.scene.horizon_ns
+    runs, written, drafts = facts.runs, facts.stage_drafts, page.drafts
+    known = len(written)
+    for n, (at, source, seq, e) in enumerate(facts.stages):
         run = runs.get(e.response_id) if e.response_id is not None else None
-        if "ttfb" in e.metric and run is not None and "cancelled" in run.at:
-            first = run.at.get("first_token" if e.service == "llm" else "first_audio")
-            censored = censored or first is None or first > run.at["cancelled"]
-        value_ns = _duration_ns(e.value_s, min(at, page.scene.horizon_ns))
-        invalid = value is not None and value_ns is None
+        upto_ns = min(at, horizon_ns)
+        censored = e.censored or (run is not None and _never_came(e, run))
+        if n < known:
+            was, invalid, draft = written[n]
+            if was == (wall_ns, upto_ns, censored):
+                drafts.append(draft)
+                if invalid:
+                    page.count("invalid", at)
+                continue
+        value_ns = _duration_ns(e.value_s, upto_ns)
+        invalid = e.value_s is not None and value_ns is None
         page.count("invalid", at, invalid)
         measured = value_ns is not None and value_ns > 0 and not censored
         content: Content = {
@@ -82,8 +91,18 @@ def write_stages(page: Page) -> None:
             "censored": censored,
         }
         page.add(StageSample, f"m:{source}:{seq}", at, content, final=True)
+        written[n : n + 1] = [((wall_ns, upto_ns, censored), invalid, drafts[-1])]
     for run in runs.values():
         _model_duration(page, run)
+
+
+def _never_came(e: Any, run: Run) -> bool:
+    """Whether a time to first byte is of a request that was cancelled before it gave one."""
+    cancelled = run.at.get("cancelled")
+    if cancelled is None or "ttfb" not in e.metric:
+        return False
+    first = run.at.get("first_token" if e.service == "llm" else "first_audio")
+    return first is None or first > cancelled
 
 
 def _duration_ns(value_s: float | None, at_ns: int) -> int | None:

@@ -49,8 +49,11 @@ def broke_off(scene: Scene, voice: Voice) -> bool:
         return True
     if not run.spoken or voice.truncated is False:
         return any(at > off + scene.bounds.agent_merge_ns for at, _ in run.intended)
-    meant = sum(len(tokens(text)) for _, text in run.intended)
-    said = sum(len(tokens(text)) for _, text in run.spoken)
+    lengths = len(run.spoken), len(run.intended)
+    if run.word_counts is None or run.word_counts[0] != lengths:
+        said = sum(len(tokens(text)) for _, text in run.spoken)
+        run.word_counts = lengths, said, sum(len(tokens(text)) for _, text in run.intended)
+    _, said, meant = run.word_counts
     return meant > said
 
 

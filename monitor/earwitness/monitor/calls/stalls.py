@@ -39,9 +39,13 @@ def agent_text(scene: Scene, voice: Voice) -> str | None:
     if run is None:
         end = voice.sounds[-1].end_ns(scene.horizon_ns)
         return " ".join(s.text for s in scene.facts.agent_said if s.lies_in(voice.on_ns, end)) or None
+    lengths = len(run.spoken), len(run.intended)
+    if run.joined is None or run.joined[0] != lengths:
+        spoken = " ".join(text.strip() for _, text in run.spoken)
+        run.joined = lengths, spoken, " ".join(text.strip() for _, text in run.intended)
+    _, spoken, meant = run.joined
     if run.spoken:
-        return " ".join(text.strip() for _, text in run.spoken)
-    meant = " ".join(text.strip() for _, text in run.intended)
+        return spoken
     if not run.unspoken:
         return (meant or None) if not voice.truncated else None
     cut = " ".join(run.unspoken).strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,19 +12,25 @@ from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds, S
 from earwitness.monitor.calls.call_record import Tally
 from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.chapters import LOOK_AHEAD_NS, cut_here
+from earwitness.monitor.calls.due import due_ns
 from earwitness.monitor.calls.evidence import gather
 from earwitness.monitor.calls.facts import Entry, Facts
+from earwitness.monitor.calls.haste import Floor, floor_of
 from earwitness.monitor.calls.overlap_records import verdict
-from earwitness.monitor.calls.page import Content, Draft
-from earwitness.monitor.calls.reckon import reckon
+from earwitness.monitor.calls.page import NEVER, Content, Draft
+from earwitness.monitor.calls.published import Published
+from earwitness.monitor.calls.reckon import Reckoning, reckon
 from earwitness.monitor.contract.events import AnyEvent
-from earwitness.monitor.contract.records import AnyRecord, Record
+from earwitness.monitor.contract.records import AnyRecord
 
 LEARNT_LATER: Final = frozenset({"verdict", "human_label", "late_fact"})
 """Kinds that may come long after the call's end: no silence makes them stray, and they end no silence."""
 
-PATIENCE_NS: Final = 2 * S
+PATIENCE_NS: Final = S
 """How long after its moment a cut is looked for: events that are a little late would only undo it."""
+
+
+NO_TALLY: Final = Tally()
 
 
 @dataclass(slots=True)
@@ -34,10 +40,19 @@ class _Chapter:
     carry: Carry
     judged_ns: int = -1
     """The moment as of which the cut before it was judged: an earlier event that comes later undoes it."""
-    tried_ns: int = -1
+    looked_ns: int = -1
     """Up to where the next cut was looked for in vain."""
+    tried_ns: int = -1
+    """When the last onset was noticed at which a cut was tried in vain."""
+    edge_ns: int = 0
+    """The last onset that was looked at."""
     settled: list[Draft] = field(default_factory=list[Draft])
     published: bool = False
+
+    def look_anew(self) -> None:
+        """Forget at which onsets no cut was found."""
+        self.looked_ns = self.tried_ns = max(self.judged_ns - LOOK_AHEAD_NS, -1)
+        self.edge_ns = self.carry.cut_ns
 
 
 class CallTimeline:
@@ -55,6 +70,13 @@ class CallTimeline:
         self.ended = False
         self.settled = False
         """Nothing but a verdict, a label or a late fact can change the call any more."""
+        self.pressing = False
+        """An event came since the last ``advance`` that can change what was published of the call."""
+        self.due_ns = NEVER
+        """The next moment of the call's clock at which time alone changes a record, as of the last ``advance``."""
+        self.final_due_ns = NEVER
+        """The next moment at which time alone makes a record final."""
+        self._floor = Floor()
         self._entries: list[Entry] = []
         self._plain = True
         """No event ended the call, and none came after a long silence: where it ends needs no search."""
@@ -62,6 +84,8 @@ class CallTimeline:
         self._arrivals = Arrivals()
         self._offsets: dict[str, int] = {}
         self._late = 0
+        self._looked_ns = -1
+        """Up to which moment cuts were looked for: an event from before that may undo what was found."""
         self._chapters = [_Chapter(Carry())]
         self._standing: set[str] = set()
         """Ids of the records that stood at the last ``advance``, the frozen ones apart."""
@@ -69,11 +93,19 @@ class CallTimeline:
         """Ids of records whose events were let go."""
         self._overlaps: dict[str, Draft] = {}
         """Overlaps of settled chapters: a label can still change them."""
-        self._published: dict[str, tuple[Content, AnyRecord]] = {}
+        self._published = Published()
+        self._shared: Content = {"call_id": call_id, "agent": "", "bounds": bounds.id}
+        """What all records of the call have in common."""
+        self._started: Any = None
+        self._facts: Facts | None = None
+        """What the current chapter's events say, as far as they were read."""
+        self._read = 0
+        """How many of the entries were read into it."""
 
     def add(self, event: AnyEvent) -> bool:
         """Take in an event. False: it was a duplicate or came too late to be folded; both are counted."""
         if not self._arrivals.take(event.source, event.seq):
+            self.pressing = self.pressing or self.ended
             return False
         if event.kind == "call_started" and not event.owns_clock:
             self._move(event.source, event.clock_offset_ns)
@@ -81,24 +113,33 @@ class CallTimeline:
         entry: Entry = (at, event.source, event.seq, event)
         if event.kind in LEARNT_LATER:
             insort(self._learnt, entry, key=_place)
+            self.pressing = True
             return True
-        if self._is_late(at):
+        entries = self._entries
+        if entries and at <= self.last_at_ns and self._is_late(at):
             self._late += 1
+            self.pressing = self.pressing or self.ended
             return False
-        if self.started_wall_ns is None or (event.kind == "call_started" and event.owns_clock):
+        kind = event.kind
+        if self.started_wall_ns is None or (kind == "call_started" and event.owns_clock):
             self.started_wall_ns = event.wall_ns - event.at_ns
-        if event.kind == "call_ended" or (self._entries and at - self.last_at_ns > self.bounds.silent_call_ns):
+        if kind == "call_ended" or (entries and at - self.last_at_ns > self.bounds.silent_call_ns):
             self._plain = False
-        if not self._entries or self._entries[-1][:3] < entry[:3]:
-            self._entries.append(entry)
+        if not entries or at > self.last_at_ns or entries[-1][:3] < entry[:3]:
+            entries.append(entry)
         else:
-            insort(self._entries, entry, key=_place)
-        self.last_at_ns = max(self.last_at_ns, at)
-        self._undo_cuts(at)
+            self._sort_in(entry)
+        if at > self.last_at_ns:
+            self.last_at_ns = at
+        if at <= self._looked_ns:
+            self._undo_cuts(at)
+        if not self.pressing:
+            self.pressing = self.ended or self._floor.is_pressing(event, at, self.bounds.dead_air_ns)
         return True
 
     def advance(self, as_of_ns: int) -> list[AnyRecord]:
         """The records that are new or changed as of that moment, each with the next revision."""
+        self.pressing, self.due_ns, self.final_due_ns = False, NEVER, NEVER
         over_at, stray_from, stray = self._end(as_of_ns)
         chapter = self._chapters[-1]
         if not self._entries and chapter.carry.first:
@@ -106,13 +147,16 @@ class CallTimeline:
         self._cut(as_of_ns if over_at is None else min(as_of_ns, over_at - 1))
         chapter = self._chapters[-1]
         horizon = as_of_ns if over_at is None else over_at
-        own = self._entries_of(chapter.carry, as_of_ns if stray_from is None else min(as_of_ns, stray_from - 1))
+        own, facts = self._facts_of(chapter.carry, as_of_ns if stray_from is None else min(as_of_ns, stray_from - 1))
         if not own and chapter.carry.first:
+            self.due_ns = self._entries[0][0]
             return []
-        learnt = (e for e in self._learnt if over_at is not None or e[0] <= as_of_ns)
-        facts = gather(learnt, gather(own, chapter.carry.begin()))
+        learnt = [e for e in self._learnt if over_at is not None or e[0] <= as_of_ns]
+        if learnt:
+            gather(learnt, facts)
+            self._facts = None
         wall = facts.started_wall_ns if facts.started_wall_ns is not None else self.started_wall_ns or 0
-        tally = self._tally(facts, chapter.carry.events + len(own), stray, over=over_at is not None)
+        tally = NO_TALLY if over_at is None else self._tally(facts, chapter.carry.events + own, stray)
         found = reckon(
             facts, chapter.carry, self.bounds, as_of_ns=horizon, over=over_at is not None, wall_ns=wall, tally=tally
         )
@@ -120,11 +164,21 @@ class CallTimeline:
         self.settled = over_at is not None and as_of_ns - horizon > self.bounds.silent_call_ns
         changed = self._publish(found.page.drafts, facts)
         self._let_go()
+        self._look_ahead(found, as_of_ns)
         return changed
 
-    def records(self) -> list[AnyRecord]:
-        """The latest revision of every record that stands, as of the last ``advance``."""
-        return [record for _, record in self._published.values() if not record.retracted]
+    def records(self, *, retracted: bool = False) -> list[AnyRecord]:
+        """The latest revision of every record that stands, as of the last ``advance``; with those that were taken
+        back only where asked for."""
+        return list(self._published.records(retracted=retracted))
+
+    def replaced(self, record_id: str) -> AnyRecord | None:
+        """What a change of the last ``advance`` took the place of; None for a record's first revision."""
+        return self._published.replaced(record_id)
+
+    def counts_alike(self, record_id: str) -> bool:
+        """Whether a change of the last ``advance`` differs from what it replaced in nothing that is counted."""
+        return self._published.counts_alike(record_id)
 
     def _is_late(self, at: int) -> bool:
         """More than 30 s or 1,000 events behind the newest: too late to be folded."""
@@ -132,6 +186,32 @@ class CallTimeline:
             return True
         reach = self.bounds.reorder_events
         return len(self._entries) > reach and at < self._entries[-reach][0]
+
+    def _look_ahead(self, found: Reckoning, as_of_ns: int) -> None:
+        """What is to come if nothing comes: when to look again, and what to hurry for."""
+        ahead = [e[0] for e in (*self._entries[self._read : self._read + 1], *self._learnt) if e[0] > as_of_ns]
+        self.due_ns = min(due_ns(found, self.last_at_ns), *ahead, NEVER)
+        self.final_due_ns = found.page.final_at_ns
+        self._floor = floor_of(found)
+
+    def _sort_in(self, entry: Entry) -> None:
+        at = bisect_left(self._entries, entry[:3], key=_place)
+        self._entries.insert(at, entry)
+        if at < self._read:
+            self._facts = None
+
+    def _facts_of(self, carry: Carry, upto_ns: int) -> tuple[int, Facts]:
+        """How many events the current chapter has up to a moment, and what they say; each is read once, unless one
+        comes that lies before what was read."""
+        entries = self._entries
+        first = bisect_left(entries, carry.cut_at_ns, key=_moment) if carry.cut_at_ns else 0
+        last = len(entries) if not entries or entries[-1][0] <= upto_ns else bisect_right(entries, upto_ns, key=_moment)
+        facts = self._facts
+        if facts is None or self._read > last:
+            facts, self._read = carry.begin(), first
+        self._facts = gather(entries[self._read : last], facts)
+        self._read = last
+        return last - first, self._facts
 
     def _move(self, source: str, offset_ns: int) -> None:
         """Move another process's events onto the clock of the process that owns the call."""
@@ -142,6 +222,7 @@ class CallTimeline:
         earliest = min((at for at, s, _, _ in moved if s == source), default=None)
         if earliest is not None:
             self._entries = sorted(moved, key=_place)
+            self._facts = None
             self._undo_cuts(earliest)
 
     def _end(self, as_of_ns: int) -> tuple[int | None, int | None, int]:
@@ -149,7 +230,9 @@ class CallTimeline:
 
         A call silent for 300 s ended at its last event (A38); what comes after such a silence is stray.
         """
-        upto = bisect_right(self._entries, as_of_ns, key=_moment)
+        upto = len(self._entries)
+        if upto and self._entries[-1][0] > as_of_ns:
+            upto = bisect_right(self._entries, as_of_ns, key=_moment)
         last, ended = self._chapters[0].carry.last_at_ns, None
         if self._plain:
             last = self._entries[upto - 1][0] if upto else last
@@ -165,122 +248,114 @@ class CallTimeline:
             ended = last
         return ended, None, 0
 
-    def _entries_of(self, carry: Carry, upto_ns: int) -> list[Entry]:
-        lo = bisect_left(self._entries, carry.cut_at_ns, key=_moment)
-        return self._entries[lo : bisect_right(self._entries, upto_ns, key=_moment)]
-
     def _cut(self, upto_ns: int) -> None:
         """Begin new chapters wherever the call can be cut by then."""
-        while True:
-            chapter = self._chapters[-1]
-            own = self._entries_of(chapter.carry, upto_ns - LOOK_AHEAD_NS - PATIENCE_NS)
-            found = next(
-                (cut for at, edge in self._onsets(chapter, own) if (cut := self._try(chapter, at, edge))), None
-            )
+        self._looked_ns = max(self._looked_ns, upto_ns)
+        while (onset := self._next_onset(upto_ns - LOOK_AHEAD_NS - PATIENCE_NS)) is not None:
+            at, edge = onset
+            chapter, judged = self._chapters[-1], at + LOOK_AHEAD_NS
+            count, facts = self._facts_of(chapter.carry, judged)
+            own = self._entries[self._read - count : self._read]
+            wall = self.started_wall_ns or 0
+            found = cut_here(own, facts, chapter.carry, self.bounds, edge, as_of_ns=judged, wall_ns=wall)
             if found is None:
-                return
-            carry, chapter.settled, judged = found
-            self._chapters.append(_Chapter(carry, judged, judged - LOOK_AHEAD_NS))
+                continue
+            carry, chapter.settled = found
+            self._chapters.append(_Chapter(carry, judged))
+            self._chapters[-1].look_anew()
+            self._facts = None
             for draft in chapter.settled:
                 if draft.basis is not None:
                     self._overlaps[draft.id] = draft
 
-    def _onsets(self, chapter: _Chapter, own: Sequence[Entry]) -> Iterator[tuple[int, int]]:
-        """Onsets of caller speech at which no cut was tried yet; of several kinds of evidence the first."""
-        last_edge = chapter.carry.cut_ns
-        for at, _, _, event in own:
+    def _next_onset(self, upto_ns: int) -> tuple[int, int] | None:
+        """The next onset of caller speech at which no cut was tried yet; of several kinds of evidence the first."""
+        chapter, entries = self._chapters[-1], self._entries
+        if upto_ns <= chapter.looked_ns:
+            return None
+        first = bisect_right(entries, chapter.looked_ns, key=_moment)
+        for n in range(first, len(entries)):
+            at, _, _, event = entries[n]
+            if at > upto_ns:
+                break
             if event.kind != "speech_started" or event.party != "caller":
                 continue
             edge = event.edge_ns + at - event.at_ns
-            if edge <= last_edge + self.bounds.match_ns:
+            if edge <= chapter.edge_ns + self.bounds.match_ns:
                 continue
-            last_edge = edge
-            if at > chapter.tried_ns:
-                chapter.tried_ns = at
-                yield at, edge
-
-    def _try(self, chapter: _Chapter, at: int, edge: int) -> tuple[Carry, list[Draft], int] | None:
-        judged = at + LOOK_AHEAD_NS
-        own = self._entries_of(chapter.carry, judged)
-        wall = self.started_wall_ns or 0
-        found = cut_here(own, chapter.carry, self.bounds, edge, as_of_ns=judged, wall_ns=wall)
-        return None if found is None else (*found, judged)
+            chapter.looked_ns = chapter.tried_ns = at
+            chapter.edge_ns = edge
+            return at, edge
+        chapter.looked_ns = upto_ns
+        return None
 
     def _undo_cuts(self, at: int) -> None:
         """An event that came late takes back the cuts that were judged without it."""
         while len(self._chapters) > 1 and self._chapters[-1].judged_ns >= at:
             self._chapters.pop()
+            self._facts = None
             for draft in self._chapters[-1].settled:
                 self._overlaps.pop(draft.id, None)
             self._chapters[-1].settled, self._chapters[-1].published = [], False
-            self._chapters[-1].tried_ns = -1
-        if self._chapters[-1].tried_ns + LOOK_AHEAD_NS >= at:
-            self._chapters[-1].tried_ns = -1
+            self._chapters[-1].look_anew()
+        chapter = self._chapters[-1]
+        if chapter.tried_ns + LOOK_AHEAD_NS >= at and chapter.tried_ns >= 0:
+            chapter.look_anew()
+        elif chapter.looked_ns >= at:
+            chapter.looked_ns = at - 1
 
     def _let_go(self) -> None:
         """Forget the events of chapters that no event can reach any more."""
         safe = self.last_at_ns - self.bounds.reorder_ns
         while len(self._chapters) > 1 and self._chapters[1].judged_ns < safe:
             self._frozen.update(draft.id for draft in self._chapters.pop(0).settled)
-            del self._entries[: bisect_left(self._entries, self._chapters[0].carry.cut_at_ns, key=_moment)]
+            gone = bisect_left(self._entries, self._chapters[0].carry.cut_at_ns, key=_moment)
+            del self._entries[:gone]
+            self._read -= gone
 
-    def _tally(self, facts: Facts, events: int, stray: int, *, over: bool) -> Tally:
+    def _tally(self, facts: Facts, events: int, stray: int) -> Tally:
         gone = sum(last - first + 1 for ranges in facts.dropped.values() for first, last in ranges)
         missing = self._arrivals.missing(facts.dropped)
-        short = self._arrivals.short_of(facts.ended) if over else 0
+        short = self._arrivals.short_of(facts.ended)
         tail = facts.ended is None or facts.ended.tail_incomplete or short > missing + gone
-        return Tally(
-            events, max(missing, short - gone), gone, self._late, stray, self._arrivals.duplicates, over and tail
-        )
+        return Tally(events, max(missing, short - gone), gone, self._late, stray, self._arrivals.duplicates, tail)
 
-    def _publish(self, tail: Iterable[Draft], facts: Facts) -> list[AnyRecord]:
-        started = facts.started
-        shared: Content = {"call_id": self.call_id, "agent": "", "bounds": self.bounds.id}
-        if started is not None:
-            shared |= {"agent": started.agent, "version": started.version, "mode": started.mode}
-            shared["labels"] = dict(started.labels)
+    def _publish(self, tail: Sequence[Draft], facts: Facts) -> list[AnyRecord]:
+        shared = self._shared_by(facts)
         changed: list[AnyRecord] = []
         standing: set[str] = set()
+        self._published.begin()
         for chapter in self._chapters[:-1]:
             standing.update(draft.id for draft in chapter.settled)
             if not chapter.published:
-                self._put((self._labelled(draft, facts) for draft in chapter.settled), shared, changed)
+                self._published.put((self._labelled(draft, facts) for draft in chapter.settled), shared, changed)
                 chapter.published = True
-        tail = list(tail)
-        standing.update(draft.id for draft in tail)
-        self._put(tail, shared, changed)
+        standing.update([draft.id for draft in tail])
+        self._published.put(tail, shared, changed)
         if facts.labels or facts.judged:
-            self._put((self._labelled(draft, facts) for draft in self._overlaps.values()), shared, changed)
+            self._published.put((self._labelled(draft, facts) for draft in self._overlaps.values()), shared, changed)
         for record_id in sorted(self._standing - standing - self._frozen):
-            record = self._published[record_id][1]
-            gone: Any = record.model_copy(update={"retracted": True, "revision": record.revision + 1})
-            self._published[record_id] = ({}, gone)
-            changed.append(gone)
+            self._published.retract(record_id, changed)
         self._standing = standing
         return changed
 
-    def _put(self, drafts: Iterable[Draft], shared: Content, changed: list[AnyRecord]) -> None:
-        """Publish what differs from what was published before."""
-        for draft in drafts:
-            content = draft.content | shared
-            before = self._published.get(draft.id)
-            if before is not None and before[0] == content:
-                continue
-            revision = 0 if before is None else before[1].revision + 1
-            self._published[draft.id] = (content, _record(draft.kind, draft.id, revision, content))
-            changed.append(self._published[draft.id][1])
+    def _shared_by(self, facts: Facts) -> Content:
+        started = facts.started
+        if started is not None and started is not self._started:
+            self._started = started
+            self._shared = self._shared | {
+                "agent": started.agent,
+                "version": started.version,
+                "mode": started.mode,
+                "labels": dict(started.labels),
+            }
+        return self._shared
 
     def _labelled(self, draft: Draft, facts: Facts) -> Draft:
         """A settled record with what a person or a judge says of it."""
         if draft.basis is None or not (facts.labels or facts.judged):
             return draft
         return draft._replace(content=draft.content | verdict(draft.basis, draft.id, facts, self.bounds))
-
-
-def _record(kind: type[Record], record_id: str, revision: int, content: Content) -> AnyRecord:
-    record: Any = kind(id=record_id, revision=revision, **content)
-    made: AnyRecord = record
-    return made
 
 
 def _place(entry: Entry) -> tuple[int, str, int]:

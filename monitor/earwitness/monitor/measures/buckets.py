@@ -148,7 +148,8 @@ class RunningWindow:
         """Add items of a bucket that is in the sum, or take them away (``sign`` -1)."""
         counts = self.counts
         for key, amount in items:
-            series, slot = divmod(key, STRIDE)
+            series = key // STRIDE
+            slot = key - series * STRIDE
             slots = counts.get(series)
             if slots is None:
                 slots = counts[series] = {}

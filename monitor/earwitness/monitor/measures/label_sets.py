@@ -35,6 +35,8 @@ class LabelSets:
         self._numbers: dict[tuple[str, ...], int] = {}
         self._labels: dict[int, Labels] = {}
         self._of_call: dict[str, dict[tuple[str, ...], int]] = {}
+        self._latest: dict[str, tuple[object, object, object, int]] = {}
+        """The set of each call's latest record, and the very labels that led to it."""
         self._with: dict[tuple[str, str], set[int]] = {}
         self._matching: dict[Labels, list[int]] = {}
         self._next = 0
@@ -48,7 +50,9 @@ class LabelSets:
 
     def number_of(self, record: AnyRecord) -> int:
         """The set that a record counts under."""
-        labels = record.labels
+        labels, known = record.labels, self._latest.get(record.call_id)
+        if known is not None and known[0] is labels and known[1] is record.agent and known[2] is record.version:
+            return known[3]
         wanted = (record.agent, record.version or "", record.mode, *(labels.get(key, "") for key in self.keys[3:]))
         of_call = self._of_call.get(record.call_id)
         if of_call is None:
@@ -56,6 +60,7 @@ class LabelSets:
         number = of_call.get(wanted)
         if number is None:
             number = of_call[wanted] = self._admit(wanted)
+        self._latest[record.call_id] = (labels, record.agent, record.version, number)
         return number
 
     def labels_of(self, number: int) -> Labels:
@@ -81,6 +86,7 @@ class LabelSets:
     def forget(self, call_id: str) -> None:
         """A call is over for good: none of its records will change any more."""
         self._of_call.pop(call_id, None)
+        self._latest.pop(call_id, None)
 
     def retain(self, numbers: set[int]) -> None:
         """Drop the sets that no bucket and no remembered call uses, and make room for new values."""

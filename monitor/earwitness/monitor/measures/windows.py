@@ -184,11 +184,17 @@ class Windows:
     ) -> None:
         items: list[tuple[int, int]] = []
         long_items: list[tuple[int, int]] = []
-        first = number * CLASSES * STRIDE
+        first, places = number * CLASSES * STRIDE, self._places
         for sign, batch in ((1, added), (-1, removed)):
-            for one in batch:
-                place, keep = self._place_of(one.measure, one.klass)
-                counted = [(first + place + slot, amount * sign) for slot, amount in self._slots(one)]
+            for measure, klass, what, amount in batch:
+                place, keep = places.get((measure, klass)) or self._place_of(measure, klass)
+                place += first
+                if what is What.VALUE:
+                    counted = [(place + slot, n * sign) for slot, n in value_slots(amount, self._binning)]
+                elif what is What.CENSORED or what is What.AT_LEAST:
+                    counted = [(place + what + self._binning.bin_of(amount), sign)]
+                else:
+                    counted = [(place + what, amount * sign)]
                 items += counted
                 if keep:
                     long_items += counted
@@ -201,13 +207,14 @@ class Windows:
             self._add(tier, wall_ns, long_items if step == LONG_STEP_S else items)
 
     def _add(self, tier: Tier, wall_ns: int, items: Sequence[tuple[int, int]]) -> None:
-        index = tier.index_of(wall_ns)
+        index = wall_ns // tier.step_ns
         windows = self._by_tier[tier.step_s]
-        if gone := tier.advance(index):
+        if tier.newest is None or index > tier.newest:
+            gone = tier.advance(index)
             for window in windows:
                 if any(window.holds(step) for step in gone):
                     window.reset()
-            if tier.step_s == LONG_STEP_S:
+            if gone and tier.step_s == LONG_STEP_S:
                 self._retain_labels()
         if not items or not tier.keeps(index):
             return
@@ -226,14 +233,6 @@ class Windows:
         self.late += 1
         self.late_by_ns = max(self.late_by_ns, late_by_ns)
         return True
-
-    def _slots(self, one: Contribution) -> tuple[tuple[int, int], ...]:
-        what = one.what
-        if what is What.VALUE:
-            return value_slots(one.amount, self._binning)
-        if what is What.CENSORED or what is What.AT_LEAST:
-            return ((what + self._binning.bin_of(one.amount), 1),)
-        return ((what, one.amount),)
 
     def _place_of(self, measure: str, klass: str) -> tuple[int, bool]:
         """Where a class of a measure begins among a label set's slots, and whether the long windows keep it."""

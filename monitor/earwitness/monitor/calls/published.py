@@ -1,0 +1,132 @@
+"""A call's records as they were published: what differs becomes the next revision, what is gone is retracted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic_core import PydanticUndefined
+
+from earwitness.monitor.calls.page import Content, Draft
+from earwitness.monitor.contract.records import RECORD_TYPES, AnyRecord, Record
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The latest revision of a record: its own contents, and those that it shares with all records of the call."""
+
+    kind: type[Record]
+    content: Content
+    shared: Content
+    revision: int = 0
+    retracted: bool = False
+
+
+UNCOUNTED: Final = frozenset({"final", "text", "unspoken", "evidence", "interrupted", "arguments", "result"})
+"""Fields in which revisions may differ without any measure's reading another number (``measures.contributions`` and
+``measures.exemplars`` read none of them)."""
+
+
+class Published:
+    """What was published of one call, by record id. Records are made when they are asked for."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Kept] = {}
+        self._replaced: dict[str, _Kept | None] = {}
+
+    def begin(self) -> None:
+        """A new round of changes begins."""
+        self._replaced.clear()
+
+    def put(self, drafts: Iterable[Draft], shared: Content, changed: list[AnyRecord]) -> None:
+        """Publish what differs from what was published before."""
+        kept = self._kept
+        for kind, record_id, _, content, _ in drafts:
+            before = kept.get(record_id)
+            if before is None:
+                kept[record_id] = _Kept(kind, content, shared)
+                changed.append(made(kind, record_id, 0, content, shared))
+                continue
+            told_alike = before.shared is shared or before.shared == shared
+            if told_alike:
+                was = before.content
+                if was is content:
+                    continue
+                if was == content and not before.retracted:
+                    before.content = content
+                    continue
+                alike = not before.retracted and was.keys() == content.keys() and _counts_alike(was, content)
+            else:
+                alike = False
+            self._replaced[record_id] = None if alike else before
+            now = kept[record_id] = _Kept(kind, content, shared, before.revision + 1)
+            changed.append(self._made(record_id, now))
+
+    def retract(self, record_id: str, changed: list[AnyRecord]) -> None:
+        """Take a record back: what it stood for turned out not to be there."""
+        kept = self._replaced[record_id] = self._kept[record_id]
+        # Whatever comes in its place differs from it, be it what was taken back.
+        self._kept[record_id] = now = _Kept(kept.kind, dict(kept.content), kept.shared, kept.revision + 1, True)
+        changed.append(self._made(record_id, now))
+
+    def counts_alike(self, record_id: str) -> bool:
+        """Whether the latest revision differs from the one before in nothing that is counted."""
+        return self._replaced.get(record_id, _FIRST) is None
+
+    def replaced(self, record_id: str) -> AnyRecord | None:
+        """What the latest revision took the place of; None for a first one."""
+        before = self._replaced.get(record_id)
+        return None if before is None else self._made(record_id, before)
+
+    def records(self, *, retracted: bool = False) -> Iterator[AnyRecord]:
+        """The latest revision of every record; with those that were taken back only where asked for."""
+        return (self._made(record_id, k) for record_id, k in self._kept.items() if retracted or not k.retracted)
+
+    @staticmethod
+    def _made(record_id: str, kept: _Kept) -> AnyRecord:
+        record = made(kept.kind, record_id, kept.revision, kept.content, kept.shared)
+        if kept.retracted:
+            record.__dict__["retracted"] = True
+        return record
+
+
+_FIRST: Final = _Kept(Record, {}, {})
+
+
+def _counts_alike(was: Content, now: Content) -> bool:
+    return all(name in UNCOUNTED or was[name] == value for name, value in now.items())
+
+
+def made(kind: type[Record], record_id: str, revision: int, content: Content, shared: Content) -> AnyRecord:
+    """A record out of contents that this package worked out: the public model, without the cost of checking them."""
+    fields = _BLANK[kind].copy()
+    fields.update(shared)
+    fields.update(content)
+    for name, factory in _FRESH[kind]:
+        if fields[name] is None:
+            fields[name] = factory()
+    fields["id"], fields["revision"] = record_id, revision
+    record: Any = kind.__new__(kind)
+    set_attribute(record, "__dict__", fields)
+    set_attribute(record, "__pydantic_fields_set__", _NAMES[kind])
+    set_attribute(record, "__pydantic_extra__", None)
+    set_attribute(record, "__pydantic_private__", None)
+    found: AnyRecord = record
+    return found
+
+
+set_attribute: Final = object.__setattr__
+_BLANK: Final[dict[type[Record], dict[str, Any]]] = {
+    kind: {
+        name: None if info.default is PydanticUndefined else info.default for name, info in kind.model_fields.items()
+    }
+    for kind in RECORD_TYPES
+}
+"""Every field of a kind in the model's order, with its default."""
+_FRESH: Final[dict[type[Record], list[tuple[str, Any]]]] = {
+    kind: [(name, info.default_factory) for name, info in kind.model_fields.items() if info.default_factory is not None]
+    for kind in RECORD_TYPES
+}
+_NAMES: Final[dict[type[Record], set[str]]] = {kind: set(kind.model_fields) for kind in RECORD_TYPES}
+"""Records are frozen: they may share the set of what was given."""
