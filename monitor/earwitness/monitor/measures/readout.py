@@ -85,6 +85,8 @@ def _duration_classes(measure: Measure, by_class: ByClass, slots: Slots) -> dict
             if middle is not None:
                 found[name] = round(middle * 1000)
         elif measure.class_key == "owner":
+            if not own.keys() - {RESTATED}:
+                continue  # what was taken back leaves no trace but that
             found[name] = round(Histogram(own).sum_ns / 1_000_000)
         elif COUNT in own:
             found[name.removeprefix("reason/")] = own[COUNT]

@@ -1,0 +1,117 @@
+"""Several calls through the fold of a worker: however the log is cut into batches, records and windows are the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from invented_calls.altered import changed, lived
+from invented_calls.effort import effort
+from invented_calls.folded import content
+from invented_calls.mutilated import mutilate
+from invented_calls.plausible import Teller
+from invented_calls.script import WALL_NS, S
+
+from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.monitor.log.protocol import Entry
+from earwitness.monitor.measures.catalogue import MEASURES
+from earwitness.monitor.measures.windows import STEP_OF, Windows
+
+CHANCE = st.randoms(use_true_random=False)
+LONG_AFTER_NS = WALL_NS + 3_000 * S
+Arrived = list[tuple[Entry, Any]]
+
+
+def calls(chance: random.Random, *, harmed: bool = False) -> Arrived:
+    """Events of one to four calls in the order in which a log took them, up to 5 s after they were made."""
+    arrived: Arrived = []
+    for n in range(chance.randrange(1, 5)):
+        script = Teller(chance).tell(4)
+        events = mutilate(chance, script.raw()) if harmed else script.events()
+        begun_ns = WALL_NS + chance.randrange(200) * S
+        for event in lived(events):
+            made_ns = begun_ns + min(event.at_ns, 2_000 * S)
+            event = changed(event, call_id=f"c{n}", wall_ns=made_ns)
+            arrived.append((Entry("events", n % 2, 0, event.call_id, b"", made_ns + chance.randrange(5 * S)), event))
+    arrived.sort(key=lambda one: one[0].append_ns)
+    return arrived
+
+
+def fed(arrived: Arrived, batches: Iterable[int], *, ticks: bool = False) -> tuple[TimelineFold, list[Any]]:
+    """A fold that was given the log in batches of these sizes, the last one with all the rest; and its changes."""
+    fold, changes, begin = TimelineFold(MonitorSettings()), list[Any](), 0
+    for size in [*batches, len(arrived)]:
+        for entry, event in arrived[begin : begin + size]:
+            fold.add(entry, event)
+        begin += size
+        changes += fold.settle()
+        if ticks and 0 < begin < len(arrived):
+            changes += fold.advance(arrived[begin][0].append_ns)
+    changes += fold.advance(LONG_AFTER_NS)
+    return fold, changes
+
+
+def readings(windows: Windows) -> list[Any]:
+    """All that the windows tell at some moments, but for what is about their publication."""
+    told: list[Any] = []
+    for measure in MEASURES:
+        for window_s in STEP_OF:
+            for after_s in (100, 400, 3_000):
+                try:
+                    reading = windows.read(measure.name, window_s=window_s, as_of_ns=WALL_NS + after_s * S)
+                except KeyError:
+                    continue
+                told.append(replace(reading, restated=0))
+    return told
+
+
+def latest(fold: TimelineFold) -> dict[str, dict[str, dict[str, Any]]]:
+    return {call_id: content(held.latest.values()) for call_id, held in fold.held.items()}
+
+
+def sizes(chance: random.Random) -> Sequence[int]:
+    return [chance.choice([1, 2, 5, 40, 150]) for _ in range(chance.randrange(60))]
+
+
+@effort(8)
+@given(CHANCE)
+def test_batches_of_any_size_give_the_same_records_and_windows(chance: random.Random) -> None:
+    arrived = calls(chance)
+    once, _ = fed(arrived, [])
+    parts, _ = fed(arrived, sizes(chance), ticks=True)
+    assert latest(parts) == latest(once)
+    assert readings(parts.windows) == readings(once.windows)
+
+
+@effort(8)
+@given(CHANCE)
+def test_windows_are_the_fold_of_the_latest_revisions(chance: random.Random) -> None:
+    fold, changes = fed(calls(chance, harmed=chance.randrange(2) == 1), sizes(chance), ticks=True)
+    newest: dict[tuple[str, str], Any] = {}
+    for old, new in changes:
+        before = newest.get((new.call_id, new.id))
+        assert old == before
+        assert new.revision == (0 if before is None else before.revision + 1)
+        newest[new.call_id, new.id] = new
+    anew = Windows(bounds=fold.windows.bounds)
+    anew.live = fold.windows.live
+    for record in newest.values():
+        anew.apply(None, record)
+    assert readings(anew) == readings(fold.windows)
+
+
+@effort(6)
+@given(CHANCE)
+def test_no_event_of_one_call_breaks_the_fold_of_the_others(chance: random.Random) -> None:
+    fold, _ = fed(calls(chance, harmed=True), sizes(chance), ticks=True)
+    assert fold.broken_calls == 0
+    for reading in readings(fold.windows):
+        assert 0 <= reading.n <= max(reading.eligible, reading.n)
+        assert reading.coverage is None or 0 <= reading.coverage <= 1
+        assert reading.rate is None or reading.rate >= 0
+        assert all(count >= 0 for count in reading.by_class.values())
