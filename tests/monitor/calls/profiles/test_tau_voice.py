@@ -29,8 +29,8 @@ def found(ticks: str, *effects: Effect, backchannels: tuple[int, ...] = ()) -> T
         pytest.param("UUBB", None, None, 0, id="the agent speaks at the end"),
         pytest.param("UU....", None, None, 0, id="the last one may have been cut off"),
         pytest.param("UU.A.UU..", 1.0, 0.2, 1, id="the last one is left out, the others not"),
-        pytest.param("U.A...U", 1.0, 0.2, 1, id="one tick at the very end is the mark of the end"),
-        pytest.param("U.A..UU.", 1.0, 0.2, 1, id="two are speech"),
+        pytest.param("UU...U", None, None, 0, id="one tick at the very end is the mark of the end"),
+        pytest.param("UU...UU", 0.0, None, 1, id="two are speech"),
         pytest.param("", None, None, 0, id="nothing"),
     ],
 )
@@ -57,6 +57,11 @@ def test_yielding_to_a_real_interruption(ticks: str, yielded: bool, took_s: floa
     one = found(ticks)
     assert (one.yield_rate, one.counts["yield_total"]) == (float(yielded), 1)
     assert one.yield_latency_mean == (None if took_s is None else pytest.approx(took_s))
+
+
+def test_the_mark_of_the_end_interrupts_nobody() -> None:
+    assert found("AAAB").counts["yield_total"] == 0
+    assert found("AABB").counts["yield_total"] == 1
 
 
 def test_who_begins_in_the_same_tick_interrupts_each_other() -> None:
