@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
@@ -143,7 +143,7 @@ class TimelineFold:
             self.clocks_ns[partition] = arrived_ns
             self._newest_ns = max(self._newest_ns, arrived_ns)
         kind, call_id = event.kind, event.call_id
-        if kind == "call_started":
+        if event.kind == "call_started":
             self.skews.note(event.agent, event.wall_ns - arrived_ns, arrived_ns)
         held = self.held.get(call_id)
         started_ns = None if held is None else held.timeline.started_wall_ns

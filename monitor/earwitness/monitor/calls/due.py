@@ -23,7 +23,13 @@ def due_ns(found: Reckoning, last_at_ns: int) -> int:
     if scene.over:
         return NEVER
     horizon = scene.horizon_ns
-    moments = [last_at_ns + scene.bounds.silent_call_ns, *_silence(found), *_turns(found), *_runs(found)]
+    moments = [
+        last_at_ns + scene.bounds.silent_call_ns,
+        *_silence(found),
+        *_turns(found),
+        *_runs(found),
+        *_unheard(found),
+    ]
     for draft in found.page.talk.overlaps:
         moments += _overlap(scene, draft)
     moments += [at + scene.bounds.spurious_near_ns for at in scene.facts.interruptions[-3:]]
@@ -38,22 +44,46 @@ def _silence(found: Reckoning) -> Iterator[int]:
     for voice in scene.voices[-2:]:
         if voice.off_ns is not None and broke_off(scene, voice):
             yield voice.off_ns + bounds.dead_air_ns
-    ends = [sound.off_ns for sound in sounds] + [segment.off_ns for segment in scene.segments[-3:]]
-    known = [end for end in ends if end is not None]
-    if len(known) < len(ends) or not scene.caller_edges or not scene.agent_edges:
-        return
-    quiet_since = max([*known, scene.facts.connected_ns or 0, found.page.carry.cut_ns])
-    yield max(quiet_since + bounds.dead_air_ns, scene.horizon_ns + 1)
+    if found.stretches and found.stretches[-1].end_ns is None:
+        yield scene.horizon_ns + 1
+    if scene.caller_edges and scene.agent_edges:
+        ends = [sound.off_ns for sound in sounds] + [segment.off_ns for segment in scene.segments[-3:]]
+        known = [end for end in ends if end is not None]
+        yield from (
+            end + bounds.dead_air_ns for end in (*known, scene.facts.connected_ns or 0, found.page.carry.cut_ns)
+        )
+        if len(known) == len(ends) and scene.horizon_ns >= max(known, default=0) + bounds.dead_air_ns:
+            # Whoever owes nothing yet may come to owe it.
+            yield scene.horizon_ns + 1
+
+
+def _unheard(found: Reckoning) -> Iterator[int]:
+    """Audio that was made turns out to reach nobody."""
+    scene, bounds = found.page.scene, found.page.scene.bounds
+    for run in scene.facts.runs.values():
+        if not run.plays and "first_audio" in run.at:
+            yield run.at["first_audio"] + bounds.unheard_ns
+    for gap in scene.facts.gaps.get("caller", ())[-1:]:
+        if gap.back_ns is None:
+            yield gap.last_ns + bounds.one_way_quiet_ns
+            if any(sound.off_ns is None for _, sound, _ in scene.sounds()[-3:]):
+                yield max(gap.last_ns + bounds.one_way_quiet_ns, scene.horizon_ns + 1)
 
 
 def _turns(found: Reckoning) -> Iterator[int]:
-    """An answer is overdue; a turn of which no word was heard is none that counts."""
+    """An answer is overdue; a turn of which no word was heard is none that counts; an answer turns out to break in;
+    speech outlasts the mute that it fell on."""
     scene, turns = found.page.scene, found.page.talk.turns
     bounds, horizon = scene.bounds, scene.horizon_ns
     for turn in turns[-3:]:
         end = turn.end_ns(horizon)
         if end + bounds.words_reach_ns >= horizon and not words_in(turn):
             yield end + bounds.words_reach_ns
+    if any(segment.off_ns is None for segment in scene.segments[-3:]):
+        # Agent audio in the last stretch of a turn answers it; while the caller goes on it is none.
+        yield from (on + bounds.turn_end_ns for on, _, _ in scene.sounds()[-3:])
+    if any(segment.off_ns is None and segment.muted for segment in scene.segments[-3:]):
+        yield horizon + 1
     if turns and turns[-1].answer is None and (turns[-1].u_off_ns is not None or turns[-1].utterances[-1].words_only):
         yield max(turns[-1].end_ns(horizon) + bounds.overdue_ns, horizon + 1)
 

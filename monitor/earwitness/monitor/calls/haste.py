@@ -50,7 +50,7 @@ class Floor:
             return False
         if kind == "interruption":
             return self.agent_audible or self.unsettled
-        if kind == "speech_started" or kind == "speech_ended":
+        if kind in ("speech_started", "speech_ended"):
             if e.party == "agent":
                 return not self.playout
             if self.agent_audible or self.unsettled or e.party == "other":

@@ -85,10 +85,8 @@ class Published:
 
     @staticmethod
     def _made(record_id: str, kept: _Kept) -> AnyRecord:
-        record = made(kept.kind, record_id, kept.revision, kept.content, kept.shared)
-        if kept.retracted:
-            record.__dict__["retracted"] = True
-        return record
+        content = kept.content | {"retracted": True} if kept.retracted else kept.content
+        return made(kept.kind, record_id, kept.revision, content, kept.shared)
 
 
 _FIRST: Final = _Kept(Record, {}, {})

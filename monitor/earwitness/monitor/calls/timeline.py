@@ -120,17 +120,15 @@ class CallTimeline:
             self._late += 1
             self.pressing = self.pressing or self.ended
             return False
-        kind = event.kind
-        if self.started_wall_ns is None or (kind == "call_started" and event.owns_clock):
+        if self.started_wall_ns is None or (event.kind == "call_started" and event.owns_clock):
             self.started_wall_ns = event.wall_ns - event.at_ns
-        if kind == "call_ended" or (entries and at - self.last_at_ns > self.bounds.silent_call_ns):
+        if event.kind == "call_ended" or (entries and at - self.last_at_ns > self.bounds.silent_call_ns):
             self._plain = False
         if not entries or at > self.last_at_ns or entries[-1][:3] < entry[:3]:
             entries.append(entry)
         else:
             self._sort_in(entry)
-        if at > self.last_at_ns:
-            self.last_at_ns = at
+        self.last_at_ns = max(self.last_at_ns, at)
         if at <= self._looked_ns:
             self._undo_cuts(at)
         if not self.pressing:
