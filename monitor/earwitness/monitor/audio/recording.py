@@ -1,21 +1,40 @@
 """A stereo recording heard: who was audible when, on either side, in one pass and constant memory.
 
 The agent's side is synthesised speech, so level tells it; the caller's needs voice activity (definitions, "Time and
-evidence": measuring point ``recording``).
+evidence": measuring point ``recording``). What one side leaks into the other's channel is taken out first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from earwitness.monitor.audio.audible import AudibleDetector
-from earwitness.monitor.audio.voice_activity import Edge, SpeechDetector
-from earwitness.monitor.audio.wav import StereoRecording
+import numpy as np
+
+from earwitness.monitor.audio.agent_ear import AgentEar
+from earwitness.monitor.audio.bands import Floats
+from earwitness.monitor.audio.caller_ear import ECHO_LEAST_DELAY_S, CallerEar, FrameSpan
+from earwitness.monitor.audio.confirming import Confirming, SileroVoice, WebrtcVoice
+from earwitness.monitor.audio.echo import LeakFinder
+from earwitness.monitor.audio.resampling import Resampler, Samples
+from earwitness.monitor.audio.wav import Block, StereoRecording
 from earwitness.monitor.calls.heard import HeardCall
-from earwitness.monitor.calls.intervals import Span
+from earwitness.monitor.calls.intervals import Span, clip, subtract
 
 VoiceActivity = Literal["accurate", "fast"]
+Party = Literal["caller", "agent"]
+
+HOP_S = 5
+FRAME_NS = 10_000_000
+IDLE_PEAK = 8
+"""A channel that never leaves so many steps of 16 bits around its middle carries nothing: coded silence, dither."""
+FULL_SCALE = 32_100
+"""The loudest codes of mu-law and A-law count as full scale too."""
+CLIPPED_SHARE = 0.0005
+ECHO_LEAST_NS = 200_000_000
+APART_NS = 50_000_000
+MODELS: dict[VoiceActivity, Callable[[int], Confirming]] = {"accurate": SileroVoice, "fast": WebrtcVoice}
 
 
 def hear(
@@ -34,40 +53,141 @@ def hear(
     Raises ``BadInput`` for what is no recording of two sides (see ``StereoRecording``).
     """
     with StereoRecording(path, caller_channel=caller_channel, agent_channel=agent_channel) as recording:
-        rate_hz = recording.rate_hz
-        caller_ear, agent_ear = SpeechDetector(rate_hz), AudibleDetector()
-        caller_edges: list[Edge] = []
-        agent_edges: list[Edge] = []
-        heard = 0
-        caller_silent = agent_silent = True
-        for block in recording.blocks():
-            start_ns = heard * 1_000_000_000 // rate_hz
-            heard += block.caller.size
-            end_ns = heard * 1_000_000_000 // rate_hz
-            caller_edges += caller_ear.feed(block.caller, end_ns)
-            agent_edges += agent_ear.feed(block.agent, rate_hz, 1, start_ns, end_ns)
-            caller_silent = caller_silent and not block.caller.any()
-            agent_silent = agent_silent and not block.agent.any()
-        duration_ns = heard * 1_000_000_000 // rate_hz
-        caller_edges += caller_ear.stop(duration_ns)
-        agent_edges += agent_ear.stop(duration_ns)
+        ears = Ears(recording.rate_hz, voice_activity)
+        ears.hear(recording.blocks())
         details = {
-            "rate": f"{rate_hz} Hz",
+            "rate": f"{recording.rate_hz} Hz",
             "coding": recording.coding,
-            "channels": f"{recording.channels}, caller {caller_channel}",
+            "channels": f"{recording.channels}: caller {recording.caller_channel}, agent {recording.agent_channel}",
             "voice activity": voice_activity,
+            **ears.remarks(),
         }
-    snr = [edge.snr_db for edge in caller_edges if edge.snr_db is not None]
+    caller, agent = ears.spans("caller"), ears.spans("agent")
+    echo = ears.echo(caller)
     return HeardCall(
         call_id=call_id if call_id is not None else path.name,
-        duration_ns=duration_ns,
-        caller=_spans(caller_edges),
-        agent=_spans(agent_edges),
-        caller_snr_db=snr[-1] if snr else None,
-        unobserved=(("caller",) if caller_silent else ()) + (("agent",) if agent_silent else ()),
+        duration_ns=ears.duration_ns,
+        caller=tuple(sorted((*caller, *echo))),
+        agent=tuple(agent),
+        caller_snr_db=ears.snr_db,
+        echo=tuple(echo),
+        unobserved=ears.unobserved,
+        speaking_at_end=ears.speaking_at_end(caller, agent),
         details=details,
     )
 
 
-def _spans(edges: list[Edge]) -> tuple[Span, ...]:
-    return tuple((on.edge_ns, off.edge_ns) for on, off in zip(edges[::2], edges[1::2], strict=True))
+class _Channel:
+    """What is known of one channel's samples as they stand in the file."""
+
+    def __init__(self) -> None:
+        self.least, self.most, self.full, self.count, self.not_numbers = 32767, -32768, 0, 0, 0
+
+    def add(self, pcm: Samples) -> None:
+        low, high = int(pcm.min()), int(pcm.max())
+        self.least, self.most = min(self.least, low), max(self.most, high)
+        if high >= FULL_SCALE or low <= -FULL_SCALE:
+            self.full += int((np.abs(pcm.astype(np.int32)) >= FULL_SCALE).sum())
+        self.count += pcm.size
+
+    @property
+    def idle(self) -> bool:
+        return self.most - self.least <= 2 * IDLE_PEAK
+
+
+class Ears:
+    """Both sides of a recording at its own rate."""
+
+    def __init__(self, rate_hz: int, voice_activity: VoiceActivity) -> None:
+        self._rate_hz = rate_hz
+        self._heard_hz = 16_000 if rate_hz >= 16_000 else 8_000
+        self._caller = CallerEar(self._heard_hz, MODELS[voice_activity](self._heard_hz))
+        self._agent = AgentEar(self._heard_hz)
+        self._channels: dict[Party, _Channel] = {"caller": _Channel(), "agent": _Channel()}
+        self._delays_s: dict[Party, float] = {}
+        """By the side in whose channel the other was found: how late."""
+        self._not_numbers = 0
+
+    @property
+    def duration_ns(self) -> int:
+        """How much was heard."""
+        return self._channels["caller"].count * 1_000_000_000 // self._rate_hz
+
+    @property
+    def snr_db(self) -> float | None:
+        """Speech over noise on the caller's channel."""
+        return self._caller.snr_db
+
+    @property
+    def unobserved(self) -> tuple[Party, ...]:
+        """Sides whose channel carried nothing."""
+        return tuple(party for party, channel in self._channels.items() if channel.idle)
+
+    def hear(self, blocks: Iterable[Block]) -> None:
+        """Listen to the whole recording."""
+        echo, crosstalk = LeakFinder(self._heard_hz), LeakFinder(self._heard_hz)
+        for caller, agent in self._hops(blocks):
+            cleaned, leak = echo.take_out(caller, agent)
+            self._caller.feed(cleaned, leak)
+            if leak is not None:
+                self._delays_s["caller"] = leak.delay_s
+            cleaned, leak = crosstalk.take_out(agent, caller)
+            self._agent.feed(cleaned, leak)
+            if leak is not None:
+                self._delays_s["agent"] = leak.delay_s
+        self._caller.stop()
+        self._agent.stop()
+
+    def spans(self, party: Party) -> list[Span]:
+        """A side's own speech."""
+        if party in self.unobserved:
+            return []
+        return self._in_ns(self._caller.spans if party == "caller" else self._agent.spans)
+
+    def echo(self, caller: list[Span]) -> list[Span]:
+        """Where the agent's echo was audible and the caller did not speak."""
+        around = [(start - APART_NS, end + APART_NS) for start, end in caller]
+        free = subtract(self._in_ns(self._caller.echo), around)
+        return [(start, end) for start, end in free if end - start >= ECHO_LEAST_NS]
+
+    def speaking_at_end(self, caller: list[Span], agent: list[Span]) -> tuple[Party, ...]:
+        """Sides that the end of the recording cut off."""
+        sides: tuple[tuple[Party, list[Span]], ...] = (("caller", caller), ("agent", agent))
+        return tuple(party for party, spans in sides if spans and spans[-1][1] > self.duration_ns - FRAME_NS)
+
+    def remarks(self) -> dict[str, str]:
+        """What a reader of the numbers should know of the samples."""
+        said: dict[str, str] = {}
+        for party, channel in self._channels.items():
+            if channel.idle:
+                said[f"{party} channel"] = "digital silence throughout: nothing of this side was recorded"
+            elif channel.full > CLIPPED_SHARE * channel.count:
+                said[f"{party} channel"] = f"clipped: {channel.full / channel.count:.1%} of its samples at full scale"
+        for party, delay_s in self._delays_s.items():
+            other = "agent" if party == "caller" else "caller"
+            late = f"{delay_s * 1e3:.0f} ms late" if delay_s >= ECHO_LEAST_DELAY_S else "at once"
+            said[f"leak into the {party} channel"] = f"the {other}, {late}: taken out"
+        if self._not_numbers:
+            said["samples that are no numbers"] = f"{self._not_numbers}, taken for silence"
+        return said
+
+    def _hops(self, blocks: Iterable[Block]) -> Iterator[tuple[Floats, Floats]]:
+        """Both channels at the rate of the ears, whole frames at full scale 1; the last one filled up with silence."""
+        converters = Resampler(self._rate_hz, self._heard_hz), Resampler(self._rate_hz, self._heard_hz)
+        size = HOP_S * self._heard_hz
+        held = np.zeros((2, 0), np.float32)
+        for block in blocks:
+            self._channels["caller"].add(block.caller)
+            self._channels["agent"].add(block.agent)
+            self._not_numbers += block.not_numbers
+            both = np.stack([one.feed(pcm) for one, pcm in zip(converters, (block.caller, block.agent), strict=True)])
+            held = np.concatenate((held, both.astype(np.float32) / np.float32(32768.0)), axis=1)
+            while held.shape[1] >= size:
+                yield held[0, :size], held[1, :size]
+                held = held[:, size:]
+        if held.shape[1]:
+            held = np.pad(held, ((0, 0), (0, -held.shape[1] % (self._heard_hz // 100))))
+            yield held[0], held[1]
+
+    def _in_ns(self, frames: list[FrameSpan]) -> list[Span]:
+        return clip([(first * FRAME_NS, last * FRAME_NS) for first, last in frames], 0, self.duration_ns)

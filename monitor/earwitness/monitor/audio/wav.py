@@ -57,7 +57,7 @@ class StereoRecording:
             self.channels = int(self._file.channels)
             self.coding = f"{self._file.format} {self._file.subtype}"
             """Container and coding by libsndfile's names, such as ``WAV PCM_16``."""
-            self._columns = self._sides(caller_channel, agent_channel)
+            self.caller_channel, self.agent_channel = self._sides(caller_channel, agent_channel)
             if not LEAST_RATE_HZ <= self.rate_hz <= MOST_RATE_HZ:
                 raise self._bad(f"sampled at {self.rate_hz} Hz; give it at 8,000 to 48,000 Hz")
         except BaseException:
@@ -73,7 +73,7 @@ class StereoRecording:
     def blocks(self) -> Iterator[Block]:
         """All samples in order, about 2 s at a time. Raises ``BadInput`` where the file cannot be read on."""
         frames = int(self.rate_hz * BLOCK_S)
-        caller, agent = self._columns
+        caller, agent = self.caller_channel, self.agent_channel
         heard = 0
         while True:
             try:
@@ -175,7 +175,8 @@ def _mending(head: bytes, size: int) -> dict[int, bytes]:
 
 
 def _sixteen_bit(samples: npt.NDArray[np.float32]) -> Samples:
-    return np.clip(np.rint(samples * np.float32(32768.0)), -32768, 32767).astype(np.int16)
+    pcm: Samples = np.clip(np.rint(samples * np.float32(32768.0)), -32768, 32767).astype(np.int16)
+    return pcm
 
 
 def _reason(error: Exception) -> str:
