@@ -73,6 +73,8 @@ class Bounds:
     words_follow_ns: int = 3 * S // 2
     backchannel_most_ns: int = 1_080_000_000
     terminal_ns: int = 3 * S // 10
+    expectation_reach_ns: int = S // 2
+    """How far from its overlap's onset an expectation may lie."""
     spurious_near_ns: int = 2 * S
     interruption_tolerance_ns: int = S // 20
     premature_gap_ns: int = 3 * S // 2

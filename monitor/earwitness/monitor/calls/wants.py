@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
-from earwitness.monitor.calls.bounds import S
+from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.intervals import clip
 from earwitness.monitor.calls.overlaps import OverlapDraft
@@ -15,8 +14,6 @@ from earwitness.monitor.calls.tokens import tokens, word_count
 from earwitness.monitor.contract.learnt_later import WantClass
 from earwitness.monitor.contract.records import DecidedBy, Wanted
 
-EXPECTATION_REACH_NS: Final = S // 2
-"""How far from its overlap's onset an expectation may lie."""
 SAYS_YES = frozenset({"wanted", "yes", "true", "want"})
 SAYS_NO = frozenset({"not", "no", "false", "unwanted", "not_wanted"})
 
@@ -57,7 +54,7 @@ def judge(scene: Scene, draft: OverlapDraft) -> None:
     """
     utterance = draft.utterances[0]
     draft.words = tuple(w for u in draft.utterances for w in u.words)
-    expected = expectation(scene.facts, draft.u_on_ns)
+    expected = expectation(scene.facts, draft.u_on_ns, scene.bounds)
     if expected is not None:
         draft.wanted, draft.decided_by = expected, "expectation"
         draft.want_class = class_if_unwanted(scene, draft) if expected == "no" else None
@@ -111,12 +108,12 @@ def labelled(facts: Facts, overlap_id: str) -> Told | None:
     return None
 
 
-def expectation(facts: Facts, u_on_ns: int) -> Wanted | None:
+def expectation(facts: Facts, u_on_ns: int, bounds: Bounds) -> Wanted | None:
     """What whoever gave a recording says of the overlap there: the expectation nearest to it within the bound, else
     what is expected of every overlap (rule 8)."""
     near = [(abs(at - u_on_ns), at, wanted) for at, wanted in facts.expected if at is not None]
     nearest = min(near, default=None)
-    if nearest is not None and nearest[0] <= EXPECTATION_REACH_NS:
+    if nearest is not None and nearest[0] <= bounds.expectation_reach_ns:
         return "yes" if nearest[2] else "no"
     if any(not wanted for _, wanted in facts.expected):
         return "no"
