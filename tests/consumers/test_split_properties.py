@@ -34,9 +34,9 @@ def calls(chance: random.Random, *, harmed: bool = False) -> Arrived:
         script = Teller(chance).tell(4)
         events = mutilate(chance, script.raw()) if harmed else script.events()
         begun_ns = WALL_NS + chance.randrange(200) * S
-        for event in lived(events):
-            made_ns = begun_ns + min(event.at_ns, 2_000 * S)
-            event = changed(event, call_id=f"c{n}", wall_ns=made_ns)
+        for told in lived(events):
+            made_ns = begun_ns + min(told.at_ns, 2_000 * S)
+            event = changed(told, call_id=f"c{n}", wall_ns=made_ns)
             arrived.append((Entry("events", n % 2, 0, event.call_id, b"", made_ns + chance.randrange(5 * S)), event))
     arrived.sort(key=lambda one: one[0].append_ns)
     return arrived
@@ -71,7 +71,7 @@ def readings(windows: Windows) -> list[Any]:
 
 
 def latest(fold: TimelineFold) -> dict[str, dict[str, dict[str, Any]]]:
-    return {call_id: content(held.latest.values()) for call_id, held in fold.held.items()}
+    return {call_id: content(held.timeline.records()) for call_id, held in fold.held.items()}
 
 
 def sizes(chance: random.Random) -> Sequence[int]:

@@ -58,8 +58,7 @@ class Timeline(Protocol):
 
 
 class Change(NamedTuple):
-    """A record's new revision and the one that it takes the place of: None for the first one, and where the two differ
-    in nothing that is counted."""
+    """A record's new revision and the one that it takes the place of."""
 
     old: AnyRecord | None
     new: AnyRecord
@@ -269,9 +268,8 @@ class TimelineFold:
         held.labelled = records[-1]
         changes: list[Change] = []
         for record in records:
-            old = None
+            old = held.timeline.replaced(record.id)
             if not held.timeline.counts_alike(record.id):
-                old = held.timeline.replaced(record.id)
                 self.windows.apply(old, record, arrived_ns=held.as_of_ns)
             changes.append(Change(old, record))
         return changes

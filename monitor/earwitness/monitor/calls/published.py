@@ -33,11 +33,13 @@ class Published:
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
-        self._replaced: dict[str, _Kept | None] = {}
+        self._replaced: dict[str, _Kept] = {}
+        self._alike: set[str] = set()
 
     def begin(self) -> None:
         """A new round of changes begins."""
         self._replaced.clear()
+        self._alike.clear()
 
     def put(self, drafts: Iterable[Draft], shared: Content, changed: list[AnyRecord]) -> None:
         """Publish what differs from what was published before."""
@@ -48,18 +50,16 @@ class Published:
                 kept[record_id] = _Kept(kind, content, shared)
                 changed.append(made(kind, record_id, 0, content, shared))
                 continue
-            told_alike = before.shared is shared or before.shared == shared
-            if told_alike:
+            if before.shared is shared or before.shared == shared:
                 was = before.content
                 if was is content:
                     continue
                 if was == content and not before.retracted:
                     before.content = content
                     continue
-                alike = not before.retracted and was.keys() == content.keys() and _counts_alike(was, content)
-            else:
-                alike = False
-            self._replaced[record_id] = None if alike else before
+                if not before.retracted and was.keys() == content.keys() and _counts_alike(was, content):
+                    self._alike.add(record_id)
+            self._replaced[record_id] = before
             now = kept[record_id] = _Kept(kind, content, shared, before.revision + 1)
             changed.append(self._made(record_id, now))
 
@@ -72,7 +72,7 @@ class Published:
 
     def counts_alike(self, record_id: str) -> bool:
         """Whether the latest revision differs from the one before in nothing that is counted."""
-        return self._replaced.get(record_id, _FIRST) is None
+        return record_id in self._alike
 
     def replaced(self, record_id: str) -> AnyRecord | None:
         """What the latest revision took the place of; None for a first one."""
@@ -87,9 +87,6 @@ class Published:
     def _made(record_id: str, kept: _Kept) -> AnyRecord:
         content = kept.content | {"retracted": True} if kept.retracted else kept.content
         return made(kept.kind, record_id, kept.revision, content, kept.shared)
-
-
-_FIRST: Final = _Kept(Record, {}, {})
 
 
 def _counts_alike(was: Content, now: Content) -> bool:
