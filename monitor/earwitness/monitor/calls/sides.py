@@ -33,7 +33,8 @@ class Sides:
 def facts_of(events: Iterable[AnyEvent]) -> tuple[Facts, int]:
     """The facts of one call and where it ended, or its last event. Each event counts once, and those of another process
     are moved to the clock of the one that owns the call."""
-    given = list({(e.source, e.seq): e for e in events}.values())
+    in_order = sorted(events, key=lambda e: (e.at_ns, e.source, e.seq))
+    given = list({(e.source, e.seq): e for e in reversed(in_order)}.values())
     offsets = {e.source: e.clock_offset_ns for e in given if e.kind == "call_started" and not e.owns_clock}
     entries: list[Entry] = [(max(e.at_ns + offsets.get(e.source, 0), 0), e.source, e.seq, e) for e in given]
     entries.sort(key=lambda entry: entry[:3])

@@ -26,6 +26,10 @@ def agreement_of(
     files: CallFiles, records: Sequence[AnyRecord], bounds: Bounds, recordings: Mapping[str, CallFiles]
 ) -> Json:
     """What the report says under ``agreement``. ``recordings``: of live calls, by call id."""
+    by_call: dict[str, list[AnyRecord]] = {call_id: [] for call_id in recordings}
+    for record in records:
+        if record.call_id in by_call:
+            by_call[record.call_id].append(record)
     edges: list[list[EdgeAgreement]] = []
     found: list[RecordingAgreement] = []
     for call_id, events in files.calls.items():
@@ -34,8 +38,7 @@ def agreement_of(
         facts, end_ns = facts_of(events)
         edges.append(agreements(witnesses(facts, horizon_ns=end_ns, bounds=bounds), bounds))
         if call_id in recordings:
-            own = [r for r in records if r.call_id == call_id]
-            live = LiveCall(call_id, facts, end_ns, own)
+            live = LiveCall(call_id, facts, end_ns, by_call[call_id])
             found.append(_held(live, recordings[call_id], bounds))
             edges.append(found[-1].edges)
     latency, each = recording_summary(found)

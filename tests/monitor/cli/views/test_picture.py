@@ -184,7 +184,8 @@ def test_rows_cover_a_call_of_any_length_once_and_at_one_scale(length_ms: int) -
     assert rows[-1].end_ns == max(length_ms * 1_000_000, S)
     assert all(a.end_ns == b.start_ns for a, b in pairwise(rows))
     assert len({row.wide_ns for row in rows}) == 1
-    if len(rows) > 1:
+    assert len(rows) <= 180
+    if len(rows) > 1 and length_ms <= 3 * 3600 * 1000:
         assert rows[-1].end_ns - rows[-1].start_ns > rows[-1].wide_ns / 3
 
 
