@@ -72,7 +72,7 @@ def test_a_monitor_that_is_behind_is_a_fault_only_after_a_while() -> None:
 def test_room_on_the_disk_and_events_in_spools() -> None:
     assert [checks.disk("/x", free, None).level for free in (10**11, 10**9, 10**8)] == ["ok", "note", "fault"]
     assert [checks.spool(n, size).level for n, size in ((0, 0), (1, 1000), (2, 10**8))] == ["ok", "ok", "note"]
-    assert [checks.dead_letters(n).level for n in (0, 1)] == ["ok", "note"]
+    assert [checks.dead_letters(found).level for found in ({}, {"invalid": 1})] == ["ok", "note"]
 
 
 def test_the_report_says_in_the_end_how_many() -> None:
@@ -81,3 +81,28 @@ def test_the_report_says_in_the_end_how_many() -> None:
     assert checks.lines([fault, fault])[-1] == "2 faults, 0 notes"
     assert checks.lines([checks.Finding("ok", "log", "fine")])[-1] == "all is well"
     assert checks.lines([fault])[:2] == [" FAULT  log           no broker", "                      → start it"]
+
+
+@pytest.mark.parametrize(
+    ("behind", "age_s", "running", "level", "says"),
+    [
+        (0, None, True, "ok", "has shipped every event to kafka://k/e"),
+        (5, 3, True, "ok", "5 events are not shipped to kafka://k/e yet, the oldest for 3,000 ms"),
+        (5, 600, True, "fault", "the oldest for 10 min"),
+        (0, None, False, "note", "no relay runs"),
+        (5, 600, False, "fault", "no relay runs"),
+    ],
+)
+def test_a_relay_is_judged_by_the_oldest_event_that_waits(
+    behind: int, age_s: int | None, running: bool, level: str, says: str
+) -> None:
+    oldest_ns = None if age_s is None else (1_000 - age_s) * S
+    finding = checks.relay("kafka://k/e", behind, oldest_ns, 1_000 * S, running=running)
+    assert finding.level == level
+    assert says in finding.says
+
+
+def test_dead_letters_are_counted_by_reason() -> None:
+    finding = checks.dead_letters({"invalid": 1, "unknown_version": 12})
+    assert "13 records" in finding.says
+    assert "(unknown_version 12, invalid 1)" in finding.says

@@ -108,12 +108,29 @@ def spool(files: int, size: int) -> Finding:
     return Finding("note" if size >= SPOOL_NOTE_BYTES else "ok", "spool", says, remedy)
 
 
-def dead_letters(count: int) -> Finding:
-    """Records that could not be read."""
+def dead_letters(by_reason: Mapping[str, int]) -> Finding:
+    """Records that could not be read and were not put back since."""
+    count = sum(by_reason.values())
     if not count:
-        return Finding("ok", "dead letters", "none")
-    says = f"{wording.plural(count, 'record')} could not be read and lie on the dead-letter topic"
-    return Finding("note", "dead letters", says, "look at their reason; a bot of a newer version needs a newer monitor")
+        return Finding("ok", "dead letters", "none waits")
+    reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(by_reason.items(), key=lambda item: -item[1]))
+    says = f"{wording.plural(count, 'record')} could not be read and lie on the dead-letter topic ({reasons})"
+    return Finding("note", "dead letters", says, "earwitness dead list; a bot of a newer version needs a newer monitor")
+
+
+def relay(target: str, behind: int, oldest_ns: int | None, now_ns: int, *, running: bool) -> Finding:
+    """How far the relay of this host is behind; ``oldest_ns`` dates the first event that it has not shipped."""
+    age_s = (now_ns - oldest_ns) / S if oldest_ns is not None else 0.0
+    if not behind:
+        says = f"has shipped every event to {target}"
+    else:
+        says = f"{behind:,} events are not shipped to {target} yet, the oldest for {wording.short_time(age_s)}"
+    if not running:
+        level: Literal["note", "fault"] = "fault" if age_s >= LAG_NOTE_S else "note"
+        return Finding(level, "relay", f"{says}; no relay runs", "start `earwitness relay`")
+    if age_s >= LAG_NOTE_S:
+        return Finding("fault", "relay", says, f"see what the relay says, and: earwitness doctor --log {target}")
+    return Finding("ok", "relay", says)
 
 
 def lines(findings: Sequence[Finding]) -> list[str]:

@@ -8,6 +8,7 @@ import os
 import platform
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,6 +17,7 @@ from earwitness.alerts.lifecycle import Firing
 from earwitness.alerts.rules import load_rules
 from earwitness.alerts.store import AlertStore
 from earwitness.alerts.targets import find_target
+from earwitness.consumers.dead_letter_box import read_box
 from earwitness.monitor import wording
 from earwitness.monitor.cli import checks
 from earwitness.monitor.cli.checks import Finding
@@ -32,11 +34,15 @@ from earwitness.monitor.cli.parser import own_version
 from earwitness.monitor.contract.wire import UnreadableRecord, decode_event
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.home import home
+from earwitness.monitor.log.embedded import EmbeddedLog
+from earwitness.monitor.log.oldest import oldest_unread_ns
 from earwitness.monitor.log.open import open_log
 from earwitness.monitor.log.protocol import Log, LogError
 from earwitness.monitor.log.topics import DEAD, EVENTS, topic_name
 from earwitness.monitor.log.url import SqliteUrl
 from earwitness.monitor.settings import Settings
+from earwitness.processors.relay import GROUP_PREFIX
+from earwitness.processors.relay_mark import is_running, mark_path
 
 LIBRARIES = ("pipecat-ai", "pydantic", "aiokafka", "msgspec", "uvloop")
 ANSWER_WITHIN_S = 15.0
@@ -144,11 +150,12 @@ async def _contents(log: Log, group: str) -> list[Finding]:
     if events not in found:
         return findings
     findings.append(checks.skew(await _newest(log, events)))
-    findings.append(await _lag(log, events, group))
-    dead = topic_name(log.prefix, DEAD)
-    if dead in found:
-        starts, ends = await log.start_positions(dead), await log.end_positions(dead)
-        findings.append(checks.dead_letters(sum(ends[p] - starts.get(p, 0) for p in ends)))
+    relays = await _relays(log, events)
+    if not relays or await log.committed(group, events):
+        findings.append(await _lag(log, events, group))
+    findings += relays
+    if topic_name(log.prefix, DEAD) in found:
+        findings.append(checks.dead_letters(Counter(letter.reason for letter in (await read_box(log)).waiting)))
     store = AlertStore(log)
     try:
         firing = sum(isinstance(alert.state, Firing) for alert in (await store.load()).alerts.values())
@@ -186,16 +193,29 @@ async def _lag(log: Log, topic: str, group: str) -> Finding:
         unread = sum(ends[p] - starts.get(p, 0) for p in ends)
         says = f"has never run on this log, which holds {wording.plural(unread, 'event')}"
         return Finding("note", "monitor", says, "start `earwitness run`")
-    behind = {p: committed.get(p, starts.get(p, 0)) for p in ends if committed.get(p, starts.get(p, 0)) < ends[p]}
-    oldest_ns: int | None = None
-    if behind:
-        reader = await log.reader(topic, start=dict(ends) | behind)
-        try:
-            entries = await reader.poll(timeout_s=2.0)
-            oldest_ns = min((entry.append_ns for entry in entries), default=None)
-        finally:
-            await reader.close()
+    at = {p: max(committed.get(p, 0), starts.get(p, 0)) for p in ends}
+    behind = {p: position for p, position in at.items() if position < ends[p]}
+    oldest_ns = await oldest_unread_ns(log, topic, behind)
     return checks.lag(sum(ends[p] - at for p, at in behind.items()), oldest_ns, time.time_ns())
+
+
+async def _relays(log: Log, topic: str) -> list[Finding]:
+    """One for each target that a relay of this host ships the embedded log to."""
+    if not isinstance(log, EmbeddedLog):
+        return []
+    ends, starts = await log.end_positions(topic), await log.start_positions(topic)
+    findings: list[Finding] = []
+    for group in await log.groups(topic):
+        if not group.startswith(GROUP_PREFIX):
+            continue
+        committed = await log.committed(group, topic)
+        at = {p: max(committed.get(p, 0), starts.get(p, 0)) for p in ends}
+        oldest_ns = await oldest_unread_ns(log, topic, at)
+        behind = sum(ends[p] - position for p, position in at.items())
+        target = group.removeprefix(GROUP_PREFIX)
+        running = is_running(mark_path(log.path, target))
+        findings.append(checks.relay(target, behind, oldest_ns, time.time_ns(), running=running))
+    return findings
 
 
 def _disk(path: Path) -> list[Finding]:
