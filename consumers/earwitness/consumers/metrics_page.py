@@ -29,10 +29,18 @@ class Condition(Protocol):
 
 
 class MetricsPage:
-    """The HTTP server. Port 0 takes a free one; ``port`` says which."""
+    """The HTTP server. Port 0 takes a free one; ``port`` says which. ``setting``: what to change where it cannot be
+    had."""
 
     def __init__(
-        self, collector: Collector, own: Condition, *, host: str, port: int, clock_ns: Callable[[], int]
+        self,
+        collector: Collector,
+        own: Condition,
+        *,
+        host: str,
+        port: int,
+        clock_ns: Callable[[], int],
+        setting: str = "metrics.port",
     ) -> None:
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(collector)
@@ -40,6 +48,7 @@ class MetricsPage:
         self._host = host
         self._wanted_port = port
         self._clock_ns = clock_ns
+        self._setting = setting
         self._runner: web.AppRunner | None = None
         self.port = port
 
@@ -61,10 +70,11 @@ class MetricsPage:
         except OSError as error:
             await runner.cleanup()
             why = (error.strerror or str(error)).lower()
+            off = ", or turn the page off with metrics.enabled=false" if self._setting == "metrics.port" else ""
             raise BadInput(
                 f"cannot serve metrics at {self._host}:{self._wanted_port} ({why}); "
-                "choose another with metrics.port, or turn the page off with metrics.enabled=false",
-                where="metrics.port",
+                f"choose another with {self._setting}{off}",
+                where=self._setting,
             ) from None
         self._runner = runner
         self.port = int(runner.addresses[0][1])

@@ -112,6 +112,7 @@ async def _page(settings: Settings, relay: Relay) -> AsyncGenerator[str]:
         host=settings.metrics.host,
         port=settings.relay.port,
         clock_ns=time.time_ns,
+        setting="relay.port",
     )
     await page.start()
     try:
