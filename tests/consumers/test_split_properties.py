@@ -95,7 +95,7 @@ def test_windows_are_the_fold_of_the_latest_revisions(chance: random.Random) -> 
     newest: dict[tuple[str, str], Any] = {}
     for old, new in changes:
         before = newest.get((new.call_id, new.id))
-        assert old == before
+        assert old is None or old == before
         assert new.revision == (0 if before is None else before.revision + 1)
         newest[new.call_id, new.id] = new
     anew = Windows(bounds=fold.windows.bounds)

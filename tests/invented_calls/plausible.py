@@ -142,15 +142,10 @@ class Teller:
         elif what == 5:
             put(at, "dtmf", party="caller", button="#")
         elif what == 6:
-            state = self.chance.choice(["stopped", "resumed"])
-            put(
-                at,
-                "audio_gap",
-                "taps",
-                party=self.chance.choice(["caller", "agent"]),
-                state=state,
-                last_audio_ns=ns(self.now),
-            )
+            party, gone = self.chance.choice(["caller", "agent"]), self.chance.choice([1.5, 4.0, 12.0])
+            put(at + 1.0, "audio_gap", "taps", party=party, state="stopped", last_audio_ns=ns(self.now))
+            put(at + gone, "audio_gap", "taps", party=party, state="resumed", last_audio_ns=ns(self.now))
+            self.now += gone + 0.1
         else:
             put(at, "interruption", cause="application")
 

@@ -106,3 +106,17 @@ def test_asking_again_changes_nothing(events: list[Any]) -> None:
     timeline = at_once(events)
     assert timeline.advance(LONG_AFTER_NS) == []
     assert timeline.advance(LONG_AFTER_NS + 1) == []
+
+
+@effort(30)
+@given(plausible_calls(), CHANCE)
+def test_nothing_changes_before_it_is_due(events: list[Any], chance: random.Random) -> None:
+    timeline, as_of = CallTimeline(CALL_ID), 0
+    for event in events:
+        timeline.add(event)
+        if chance.randrange(8) == 0:
+            timeline.advance(as_of := max(as_of, event.at_ns))
+            due = min(timeline.due_ns, timeline.final_due_ns, as_of + 700 * S)
+            if due > as_of + 1:
+                as_of = chance.choice([as_of + 1, (as_of + due) // 2, due - 1])
+                assert timeline.advance(as_of) == []
