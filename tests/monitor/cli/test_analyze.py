@@ -290,6 +290,16 @@ def test_what_had_to_be_mended_is_said(tmp_path: Path, capsys: Capture) -> None:
     assert first.endswith("1 interval joined to others of the same party  1 interval without length left out")
 
 
+def test_what_was_heard_of_the_channels_is_said(wav: Path, tmp_path: Path, capsys: Capture) -> None:
+    sound, rate = soundfile.read(wav)
+    sound[:, 1] = 0
+    path = tmp_path / "half.wav"
+    soundfile.write(path, sound, rate)
+    first, second = table(capsys, path).splitlines()[:2]
+    assert first == "half.wav  16 kHz stereo  6s  caller left, agent right"
+    assert second.startswith("  agent channel: digital silence throughout")
+
+
 def test_dead_air_says_where_it_was(tmp_path: Path, capsys: Capture) -> None:
     path = as_file(tmp_path, "c.json", {"caller": [[0, 71.9]], "agent": [[78, 79]]})
     assert "  dead air ≥ 3 s      1 · 6,100 ms at 1:11.9, agent owed speech" in table(capsys, path).splitlines()

@@ -5,6 +5,7 @@ Recordings (audio, RTTM, intervals) are said in events too, so that one fold ser
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from earwitness.monitor import wording
+from earwitness.monitor.calls.bounds import S
 from earwitness.monitor.calls.heard import HeardCall, events_of
 from earwitness.monitor.cli.event_files import BrokenLine, events_in
 from earwitness.monitor.cli.file_kinds import FileKind, kind_of
@@ -89,7 +91,7 @@ def _take(found: CallFiles, given: OpenedFile, kind: FileKind, own: str, listeni
             raise BadInput(f"{heard.call_id} is the name of a call in another file", where=given.shown)
         found.recordings[heard.call_id] = heard
         found.calls[heard.call_id] = []
-        found.told.append(described(heard, listening if kind == "audio" else None))
+        found.told.append(described(heard))
 
 
 def _recordings(given: OpenedFile, kind: FileKind, own: str, listening: Listening) -> list[HeardCall]:
@@ -144,26 +146,32 @@ def _completed(heard: HeardCall, listening: Listening) -> HeardCall:
     return heard
 
 
-def described(heard: HeardCall, listening: Listening | None) -> str:
-    """A recording in a line: ``call.wav  16 kHz stereo  1m32s  caller left, agent right``."""
+def described(heard: HeardCall) -> str:
+    """A recording in a line, ``call.wav  16 kHz stereo  1m32s  caller left, agent right``, and what is to be said of it
+    below; safe to print."""
     details = dict(heard.details)
-    bits = [heard.call_id]
-    if listening is not None:
-        rate = details.pop("rate", "").removesuffix(" Hz")
-        channels = details.pop("channels", "2").split(",")[0]
-        kilohertz = f"{int(rate) / 1000:g} kHz " if rate.isdecimal() else ""
-        bits.append(f"{kilohertz}{'stereo' if channels == '2' else f'{channels} channels'}")
-    bits.append(wording.compact_span(heard.duration_ns / 1e9))
-    if listening is not None:
-        bits.append(_sides(listening, stereo=bits[1].endswith("stereo")))
-        if listening.voice_activity != "accurate":
-            bits.append(f"voice activity {listening.voice_activity}")
-    bits += [f"{side} channel empty" for side in heard.unobserved]
-    bits += [details[name] for name in ("speakers", "joined", "empty") if name in details]
-    return "  ".join(wording.printable(bit) for bit in bits)
+    rate, channels = details.pop("rate", ""), details.pop("channels", "")
+    details.pop("coding", None)
+    details.pop("language", None)
+    bits = [heard.call_id, *_sound(rate, channels), wording.compact_span(heard.duration_ns / S)]
+    if found := _CHANNELS.fullmatch(channels):
+        count, caller, agent = found.groups()
+        bits.append(_STEREO.get((count, caller, agent)) or f"caller channel {caller}, agent channel {agent}")
+    if (activity := details.pop("voice activity", "accurate")) != "accurate":
+        bits.append(f"voice activity {activity}")
+    bits += [details.pop(name) for name in ("speakers", "joined", "empty") if name in details]
+    remarks = [f"  {name}: {text}" for name, text in details.items()]
+    return "\n".join(["  ".join(map(wording.printable, bits)), *(f"  {wording.printable(one)}" for one in remarks)])
 
 
-def _sides(listening: Listening, *, stereo: bool) -> str:
-    if stereo:
-        return "caller left, agent right" if listening.caller_channel == 0 else "caller right, agent left"
-    return f"caller channel {listening.caller_channel}, agent channel {listening.agent_channel}"
+_CHANNELS = re.compile(r"(\d+): caller (\d+), agent (\d+)")
+_STEREO = {("2", "0", "1"): "caller left, agent right", ("2", "1", "0"): "caller right, agent left"}
+
+
+def _sound(rate: str, channels: str) -> list[str]:
+    """``16 kHz stereo``; nothing for what is no audio."""
+    if not channels:
+        return []
+    count, hertz = channels.partition(":")[0], rate.removesuffix(" Hz")
+    kilohertz = f"{int(hertz) / 1000:g} kHz " if hertz.isdecimal() else ""
+    return [kilohertz + ("stereo" if count == "2" else f"{count} channels")]
