@@ -75,6 +75,17 @@ def test_a_pause_that_one_bridges_is_one_speech(call: Call) -> None:
     assert row(found, "caller", "u_off", "audio", "vad") == ([pytest.approx(0.1)], 0, 0)
 
 
+def test_a_pause_that_both_heard_parts_two_speeches(call: Call) -> None:
+    story = call(caller_edges=("audio", "vad"))
+    for on, off in ((1.0, 1.5), (1.7, 2.2)):
+        for evidence in ("audio", "vad"):
+            story.edge(True, on, evidence=evidence).edge(False, off, evidence=evidence)
+
+    found = told(story.end(5))
+
+    assert row(found, "caller", "u_on", "audio", "vad") == ([0.0, 0.0], 0, 0)
+
+
 def test_short_words_that_do_not_overlap_are_the_same_within_the_tolerance(call: Call) -> None:
     story = call(caller_edges=("audio", "vad"))
     story.edge(True, 1.0, evidence="audio").edge(False, 1.15, evidence="audio")
