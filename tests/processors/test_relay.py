@@ -15,7 +15,7 @@ from relay_host import EVENTS, TARGET, Fate, FatedTarget, Host, app_event, seqs
 
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.log.memory import MemoryLog
-from earwitness.monitor.log.protocol import LogUnavailable, Outgoing, RecordTooLarge
+from earwitness.monitor.log.protocol import LogRefused, LogUnavailable, Outgoing, RecordTooLarge
 from earwitness.processors import log_health, relay
 from earwitness.processors.relay_mark import RelayMark, is_running, mark_path
 from earwitness.processors.sink import Outbound
@@ -117,6 +117,25 @@ async def test_a_target_that_comes_back_has_each_event_once_and_in_order(
     assert {call: seqs(found, call) for call in CALLS} == {call: list(range(20)) for call in CALLS}
     assert host.relay is not None
     assert host.relay.stats.found_there == (100 if mood == "deaf" else 0)
+
+
+async def test_a_relay_that_may_only_write_sends_again_what_was_not_acknowledged(
+    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = await a_host(opened, tmp_path)
+    await host.put(*events(0, 2))
+    assert not await host.relays(fate=Fate(6))  # the target has it all; its word did not come
+    reading = host.target.reader
+
+    async def refused(topic: str, **options: Any) -> Any:
+        raise LogRefused("not allowed to read")
+
+    monkeypatch.setattr(host.target, "reader", refused)
+    assert await host.relays()
+    monkeypatch.setattr(host.target, "reader", reading)
+
+    found = await host.target.entries()  # type: ignore[attr-defined]
+    assert {call: seqs(found, call) for call in CALLS} == {call: [0, 1, 0, 1] for call in CALLS}
 
 
 async def test_while_the_target_is_away_the_lag_grows_and_a_stop_does_not_wait(

@@ -3,9 +3,9 @@
 What is promised. Every event that the embedded log holds is on the target before its position is committed: nothing
 is lost. The order within a call is kept, key and bytes are the same. Where an acknowledgement is missing, because the
 target failed or the relay was killed, the relay first looks which events have arrived and sends only the others: each
-arrives once. It can arrive twice only where the target took it after the relay looked, where the clocks of host and
-target differ by over a minute, or where more than `arrived.MOST_LOOKED_AT` events of others came between; such a copy
-has the identity of the first, and readers fold it away.
+arrives once. It can arrive twice only where the target took it after the relay looked, where the relay may not read
+there, where the clocks of host and target differ by over a minute, or where more than `arrived.MOST_LOOKED_AT` events
+of others came between; such a copy has the identity of the first, and readers fold it away.
 
 The target dates events by their arrival there. One that waited is late, never "in the future".
 """
@@ -23,7 +23,7 @@ from typing import Final, TypeVar
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.log.embedded import EmbeddedLog
 from earwitness.monitor.log.oldest import oldest_unread_ns
-from earwitness.monitor.log.protocol import Entry, Log, LogError, Outgoing, Reader
+from earwitness.monitor.log.protocol import Entry, Log, LogError, LogRefused, Outgoing, Reader
 from earwitness.monitor.log.topics import EVENTS, topic_name
 from earwitness.monitor.log.url import KafkaUrl
 from earwitness.processors.arrived import arrived
@@ -203,7 +203,11 @@ class Relay:
         under_way = self._mark.under_way
         if under_way is None:
             return list(records)
-        there = await arrived(target, topic, records, start=under_way.ends, until_ns=under_way.until_ns)
+        try:
+            there = await arrived(target, topic, records, start=under_way.ends, until_ns=under_way.until_ns)
+        except LogRefused as error:
+            log.warning("may not look what has arrived, so some events are sent twice, and folded: %s", error)
+            return list(records)
         left = [record for record in records if record not in there]
         self.stats.found_there += len(records) - len(left)
         return left
