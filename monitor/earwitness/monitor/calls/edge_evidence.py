@@ -27,25 +27,26 @@ def of_caller(utterances: Sequence[Utterance]) -> EdgeEvidence:
 
 def of_agent_onset(scene: Scene, at_ns: int) -> EdgeEvidence:
     """The agent's onset at a moment."""
-    return next(({"a_on": sound.on_by} for on, sound, _ in scene.sounds() if on == at_ns), {})
+    known = next((sound for on, sound, _ in scene.sounds() if on == at_ns), None)
+    return {} if known is None else {"a_on": known.on_by}
 
 
 def of_agent_end(scene: Scene, at_ns: int | None) -> EdgeEvidence:
     """The agent's falling silent at a moment."""
     if at_ns is None:
         return {}
-    known = (s for _, s, _ in scene.sounds() if s.off_ns == at_ns and s.uncertain_until_ns is None)
-    return next(({"a_off": sound.off_by} for sound in known), {})
+    known = next((s for _, s, _ in scene.sounds() if s.off_ns == at_ns and s.uncertain_until_ns is None), None)
+    return {} if known is None else {"a_off": known.off_by}
 
 
 def of_silence(scene: Scene, start_ns: int, end_ns: int | None) -> EdgeEvidence:
     """What ended before a silence and what began after it; the beginning or end of the call rests on nothing heard."""
     found: EdgeEvidence = {}
-    sounds = [(s.on_ns, s.off_ns, s.on_by, s.off_by, False) for _, s, _ in scene.sounds()]
-    speech = [(s.on_ns, s.off_ns, s.on_by, s.off_by, s.inferred) for s in scene.segments]
-    for on_ns, off_ns, on_by, off_by, inferred in (*sounds, *speech):
-        if off_ns == start_ns and not inferred:
-            found.setdefault("start", off_by)
-        if on_ns is not None and on_ns == end_ns:
-            found.setdefault("end", on_by)
+    ended = [(s.off_ns, s.off_by) for _, s, _ in scene.sounds()]
+    ended += [(s.off_ns, s.off_by) for s in scene.segments if not s.inferred]
+    begun = [(s.on_ns, s.on_by) for _, s, _ in scene.sounds()] + [(s.on_ns, s.on_by) for s in scene.segments]
+    for name, at_ns, edges in (("start", start_ns, ended), ("end", end_ns, begun)):
+        known = next((by for edge_ns, by in edges if edge_ns is not None and edge_ns == at_ns), None)
+        if known is not None:
+            found[name] = known
     return found
