@@ -6,7 +6,7 @@ Names of edges: ``u_on``, ``u_off``, ``a_on``, ``a_off``; for silence ``start`` 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from earwitness.monitor.calls.scene import Scene, Utterance
 from earwitness.monitor.contract.events import Evidence
@@ -41,12 +41,17 @@ def of_agent_end(scene: Scene, at_ns: int | None) -> EdgeEvidence:
 
 def of_silence(scene: Scene, start_ns: int, end_ns: int | None) -> EdgeEvidence:
     """What ended before a silence and what began after it; the beginning or end of the call rests on nothing heard."""
-    found: EdgeEvidence = {}
     ended = [(s.off_ns, s.off_by) for _, s, _ in scene.sounds()]
     ended += [(s.off_ns, s.off_by) for s in scene.segments if not s.inferred]
-    begun = [(s.on_ns, s.on_by) for _, s, _ in scene.sounds()] + [(s.on_ns, s.on_by) for s in scene.segments]
-    for name, at_ns, edges in (("start", start_ns, ended), ("end", end_ns, begun)):
-        known = next((by for edge_ns, by in edges if edge_ns is not None and edge_ns == at_ns), None)
-        if known is not None:
-            found[name] = known
+    begun = [(s.on_ns, s.on_by) for s in scene.segments] + [(on, s.on_by) for on, s, _ in scene.sounds()]
+    found: EdgeEvidence = {}
+    before, after = _edge_at(ended, start_ns), _edge_at(begun, end_ns)
+    if before is not None:
+        found["start"] = before
+    if after is not None:
+        found["end"] = after
     return found
+
+
+def _edge_at(edges: Iterable[tuple[int | None, Evidence]], at_ns: int | None) -> Evidence | None:
+    return None if at_ns is None else next((by for edge_ns, by in edges if edge_ns == at_ns), None)
