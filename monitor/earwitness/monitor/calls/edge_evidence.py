@@ -12,6 +12,7 @@ from earwitness.monitor.calls.scene import Scene, Utterance
 from earwitness.monitor.contract.events import Evidence
 
 EdgeEvidence = dict[str, Evidence]
+_Edge = tuple[int | None, Evidence]
 
 
 def of_caller(utterances: Sequence[Utterance]) -> EdgeEvidence:
@@ -41,9 +42,10 @@ def of_agent_end(scene: Scene, at_ns: int | None) -> EdgeEvidence:
 
 def of_silence(scene: Scene, start_ns: int, end_ns: int | None) -> EdgeEvidence:
     """What ended before a silence and what began after it; the beginning or end of the call rests on nothing heard."""
-    ended = [(s.off_ns, s.off_by) for _, s, _ in scene.sounds()]
+    ended: list[_Edge] = [(s.off_ns, s.off_by) for _, s, _ in scene.sounds()]
     ended += [(s.off_ns, s.off_by) for s in scene.segments if not s.inferred]
-    begun = [(s.on_ns, s.on_by) for s in scene.segments] + [(on, s.on_by) for on, s, _ in scene.sounds()]
+    begun: list[_Edge] = [(s.on_ns, s.on_by) for s in scene.segments]
+    begun += [(on, s.on_by) for on, s, _ in scene.sounds()]
     found: EdgeEvidence = {}
     before, after = _edge_at(ended, start_ns), _edge_at(begun, end_ns)
     if before is not None:
@@ -53,5 +55,5 @@ def of_silence(scene: Scene, start_ns: int, end_ns: int | None) -> EdgeEvidence:
     return found
 
 
-def _edge_at(edges: Iterable[tuple[int | None, Evidence]], at_ns: int | None) -> Evidence | None:
+def _edge_at(edges: Iterable[_Edge], at_ns: int | None) -> Evidence | None:
     return None if at_ns is None else next((by for edge_ns, by in edges if edge_ns == at_ns), None)
