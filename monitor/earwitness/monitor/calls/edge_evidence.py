@@ -42,10 +42,15 @@ def of_agent_end(scene: Scene, at_ns: int | None) -> EdgeEvidence:
 
 def of_silence(scene: Scene, start_ns: int, end_ns: int | None) -> EdgeEvidence:
     """What ended before a silence and what began after it; the beginning or end of the call rests on nothing heard."""
-    ended: list[_Edge] = [(s.off_ns, s.off_by) for _, s, _ in scene.sounds()]
-    ended += [(s.off_ns, s.off_by) for s in scene.segments if not s.inferred]
-    begun: list[_Edge] = [(s.on_ns, s.on_by) for s in scene.segments]
-    begun += [(on, s.on_by) for on, s, _ in scene.sounds()]
+    ended: list[_Edge] = []
+    begun: list[_Edge] = []
+    for segment in scene.segments:
+        begun.append((segment.on_ns, segment.on_by))
+        if not segment.inferred:
+            ended.append((segment.off_ns, segment.off_by))
+    for on_ns, sound, _ in scene.sounds():
+        begun.append((on_ns, sound.on_by))
+        ended.append((sound.off_ns, sound.off_by))
     found: EdgeEvidence = {}
     before, after = _edge_at(ended, start_ns), _edge_at(begun, end_ns)
     if before is not None:
