@@ -34,6 +34,8 @@ REACH_FRAMES = 6
 SURE = 2.2
 """A segment must clear the bar of its line by this factor somewhere: murmur of others does so hardly ever."""
 HOLE_FRAMES = 4
+CLICK_FRAMES = 1
+"""So short a sound at the rim of a segment is no part of it."""
 QUIETEST_DB = -62.0
 EDGE_LEAST_DB = -58.0
 EDGE_UNDER_SPEECH_DB = 30.0
@@ -191,12 +193,11 @@ class CallerEar:
         power = 10.0 ** (self._levels[first:last].astype(np.float64) / 10.0)
         gate_db = max(EDGE_LEAST_DB, 10 * float(np.log10(power.mean())) - EDGE_UNDER_SPEECH_DB)
         loud = (self._edge > 1.0) & (self._levels[: self._edge.size] > gate_db)
-        inside = np.flatnonzero(loud[first:last])
-        if not inside.size:
+        words = [word for word in runs(loud[first:last], HOLE_FRAMES) if word[1] - word[0] > CLICK_FRAMES]
+        if not words:
             return None
         self._speech.add(power)
-        begin, end = first + int(inside[0]), first + int(inside[-1])
-        return _reach(loud, begin, -1), _reach(loud, end, 1) + 1
+        return _reach(loud, first + words[0][0], -1), _reach(loud, first + words[-1][1] - 1, 1) + 1
 
     def _add(self, span: FrameSpan) -> None:
         first, last = span[0] + self._first, span[1] + self._first

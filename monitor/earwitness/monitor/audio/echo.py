@@ -35,6 +35,16 @@ MOST_LEFT = 0.7
 LEAST_LEFT = 0.003
 STILL_GOOD = 0.1
 """A path that leaves less than this of what it explains is not sought again."""
+GOOD = 0.2
+"""One that left more when it was found is sought on."""
+WRONG = 0.8
+"""One that leaves more than this is sought anew at once."""
+STEADYING = 1e-3
+OFTEN = 6
+SELDOM = 4
+"""After so many hops without a leak it is looked for in every fourth."""
+LEAST_PAUSE = 3
+MOST_PAUSE = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,9 @@ class LeakFinder:
         self._cross: Doubles = np.zeros(self._taps)
         self._path: Doubles | None = None
         self._left = 1.0
+        self._rested, self._pause = 0, LEAST_PAUSE
+        self._fruitless = 0
+        """Hops since the path was sought, and how many it is left alone."""
 
     def take_out(self, heard: Floats, source: Floats) -> tuple[Floats, Leak | None]:
         """``heard`` without what of ``source`` is in it, and what that was; whole frames of both."""
@@ -76,7 +89,10 @@ class LeakFinder:
         if self._path is None or self._delay is None or self._left > MOST_LEFT:
             return heard, None
         leak = self._through(past, heard.size).astype(np.float32)
-        return heard - leak, Leak(leak, max(self._left, LEAST_LEFT), self._delay / self._rate_hz)
+        rest = heard - leak
+        louder = np.repeat(frame_levels(rest, self._step) > frame_levels(heard, self._step), self._step)
+        rest[louder] = heard[louder]  # what the path is not yet right about
+        return rest, Leak(leak, max(self._left, LEAST_LEFT), self._delay / self._rate_hz)
 
     def _source_alone(self, heard: Floats, past: Doubles) -> Mask:
         """Frames in which the channel is audible, and quieter than the source has just been."""
@@ -90,8 +106,16 @@ class LeakFinder:
     def _learn(self, heard: Doubles, past: Doubles, frames: Mask) -> None:
         if self._path is not None:
             known = frames & self._usual(heard, past)
-            if known.sum() >= LEAST_FRAMES // 2 and self._rest(heard, past, known) < max(STILL_GOOD, 2 * self._left):
+            rest = self._rest(heard, past, known) if known.sum() >= LEAST_FRAMES // 2 else 0.0
+            self._rested += 1
+            resting = self._rested < self._pause
+            if rest < (WRONG if resting else max(STILL_GOOD, 2 * self._left)) and self._left < GOOD:
                 return
+            self._pause = min(2 * self._pause, MOST_PAUSE)
+        self._rested = 0
+        self._fruitless += self._path is None
+        if self._fruitless > OFTEN and self._fruitless % SELDOM:
+            return
         mask = np.repeat(frames, self._step)
         delay = self._find_delay(heard * mask, past)
         if delay is None:
@@ -168,7 +192,7 @@ class LeakFinder:
         for k in range(taps - 1):
             normal[k + 1, 1:] = normal[k, :-1] + rims[k]
         self._normal, self._cross = kept + normal, cross
-        steady = np.eye(taps) * (1e-4 * self._normal[0, 0] + 1e-12)
+        steady = np.eye(taps) * (STEADYING * self._normal[0, 0] + 1e-12)
         self._path = np.linalg.solve(self._normal + steady, self._cross)
 
     def _reduced(self, heard: Doubles, past: Doubles, frames: Mask) -> Mask:
