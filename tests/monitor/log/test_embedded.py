@@ -92,6 +92,19 @@ async def test_kill_9_of_a_writer_loses_nothing_that_was_acknowledged(open_log: 
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+async def test_who_bears_a_members_name_after_it_takes_up_at_once_what_it_owned(open_log: Opener) -> None:
+    log = await open_log()
+    await log.append(TOPIC, records(10))
+    killed = await log.reader(TOPIC, group="g", member="relay")
+    await read(killed, 10)
+    await killed.commit({0: 4})
+
+    heir = await log.reader(TOPIC, group="g", member="relay")
+    assert [entry.offset for entry in await heir.poll(timeout_s=0)] == [4, 5, 6, 7, 8, 9]
+    assert await heir.commit({0: 10}) == {0: 10}
+    assert await log.groups(TOPIC) == ["g"]
+
+
 async def test_a_second_log_of_a_process_leaves_the_first_its_locks(open_log: Opener, path: Path) -> None:
     log = await open_log()
     await log.append(TOPIC, records(1))
