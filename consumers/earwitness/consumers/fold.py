@@ -18,6 +18,7 @@ import structlog
 from earwitness.consumers.clock_skew import ClockSkews
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.calls.timeline import LEARNT_LATER, CallTimeline
+from earwitness.monitor.contract.decoder import share_names
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.log.protocol import Entry
@@ -169,6 +170,7 @@ class TimelineFold:
             offset_ns = arrived_ns - event.at_ns
             if held.offset_ns is None or offset_ns < held.offset_ns:
                 held.offset_ns = offset_ns
+        share_names(event, held.call_id)
         timeline.add(event)
         self._idle = False
         if held.waits_ns is None:

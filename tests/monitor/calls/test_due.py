@@ -33,7 +33,7 @@ def _without_final(record: dict[str, Any] | None) -> dict[str, Any] | None:
     return None if record is None else {k: v for k, v in record.items() if k not in AS_TIME_GOES_BY}
 
 
-@effort(60)
+@effort(25)
 @given(plausible_calls(4), CHANCE)
 def test_until_a_call_is_due_time_changes_nothing_but_what_is_final(events: list[Any], chance: random.Random) -> None:
     timeline, upto = CallTimeline(CALL_ID), chance.randrange(len(events)) + 1

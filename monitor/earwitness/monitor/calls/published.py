@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 from pydantic_core import PydanticUndefined
 
 from earwitness.monitor.calls.page import Content, Draft
+from earwitness.monitor.calls.shelf import shelve, unshelve
 from earwitness.monitor.contract.records import RECORD_TYPES, AnyRecord, Record
 
 
@@ -28,6 +30,14 @@ UNCOUNTED: Final = frozenset({"final", "text", "unspoken", "evidence", "interrup
 ``measures.exemplars`` read none of them)."""
 
 
+_ONCE: Final = re.compile(r"m:(?!run:).*|[taid][0-9]+", re.DOTALL)
+"""Ids that nothing after their chapter comes back to."""
+
+
+_Shelved = tuple[int, str, int, bool, Content]
+"""Kind by number, id, revision, whether it was taken back, contents."""
+
+
 class Published:
     """What was published of one call, by record id. Records are made when they are asked for."""
 
@@ -35,6 +45,13 @@ class Published:
         self._kept: dict[str, _Kept] = {}
         self._replaced: dict[str, _Kept] = {}
         self._alike: set[str] = set()
+        self._shelves: dict[int, tuple[Content, bytes]] = {}
+        """Records that were put away together, with what they share."""
+        self._shelf_of: dict[str, int] = {}
+        """Where the records are that somebody may come back to."""
+        self._taken: dict[int, list[str]] = {}
+        """What stood on shelves from which one record was asked for."""
+        self._shelved = 0
 
     def begin(self) -> None:
         """A new round of changes begins."""
@@ -46,6 +63,8 @@ class Published:
         kept = self._kept
         for kind, record_id, _, content, _ in drafts:
             before = kept.get(record_id)
+            if before is None and record_id in self._shelf_of:
+                before = self._taken_down(record_id)
             if before is None:
                 kept[record_id] = _Kept(kind, content, shared)
                 changed.append(made(kind, record_id, 0, content, shared))
@@ -70,6 +89,49 @@ class Published:
         self._kept[record_id] = now = _Kept(kept.kind, dict(kept.content), kept.shared, kept.revision + 1, True)
         changed.append(self._made(record_id, now))
 
+    def amend(self, record_id: str, update: Content, shared: Content, changed: list[AnyRecord]) -> None:
+        """Publish a record with some other contents."""
+        kept = self._kept.get(record_id) or self._taken_down(record_id)
+        self.put([Draft(kept.kind, record_id, 0, kept.content | update)], shared, changed)
+
+    def put_away(self, record_ids: Iterable[str]) -> int:
+        """Keep records that were published together in few bytes; the shelf's number. They stand, and come back when
+        somebody asks."""
+        block: list[_Shelved] = []
+        self._shelved += 1
+        shared: Content = {}
+        for record_id in record_ids:
+            one = self._kept.get(record_id)
+            if one is None:
+                continue
+            shared = one.shared
+            block.append((RECORD_TYPES.index(one.kind), record_id, one.revision, one.retracted, one.content))
+            del self._kept[record_id]
+            if not _ONCE.fullmatch(record_id):
+                self._shelf_of[record_id] = self._shelved
+        if block:
+            self._shelves[self._shelved] = shared, shelve(block)
+        return self._shelved
+
+    def take_down(self, shelf: int) -> list[str]:
+        """Bring back what was put away; the ids of the records."""
+        found = self._shelves.pop(shelf, None)
+        if found is None:
+            return self._taken.pop(shelf, [])
+        shared, packed = found
+        ids: list[str] = []
+        block: list[_Shelved] = unshelve(packed)
+        for kind, record_id, revision, retracted, content in block:
+            self._kept[record_id] = _Kept(RECORD_TYPES[kind], content, shared, revision, retracted)
+            self._shelf_of.pop(record_id, None)
+            ids.append(record_id)
+        return ids
+
+    def _taken_down(self, record_id: str) -> _Kept:
+        shelf = self._shelf_of[record_id]
+        self._taken[shelf] = self.take_down(shelf)
+        return self._kept[record_id]
+
     def counts_alike(self, record_id: str) -> bool:
         """Whether the latest revision differs from the one before in nothing that is counted."""
         return record_id in self._alike
@@ -81,7 +143,14 @@ class Published:
 
     def records(self, *, retracted: bool = False) -> Iterator[AnyRecord]:
         """The latest revision of every record; with those that were taken back only where asked for."""
-        return (self._made(record_id, k) for record_id, k in self._kept.items() if retracted or not k.retracted)
+        for shared, packed in self._shelves.values():
+            block: list[_Shelved] = unshelve(packed)
+            for kind, record_id, revision, gone, content in block:
+                if retracted or not gone:
+                    yield self._made(record_id, _Kept(RECORD_TYPES[kind], content, shared, revision, gone))
+        for record_id, kept in self._kept.items():
+            if retracted or not kept.retracted:
+                yield self._made(record_id, kept)
 
     @staticmethod
     def _made(record_id: str, kept: _Kept) -> AnyRecord:

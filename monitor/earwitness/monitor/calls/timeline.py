@@ -20,6 +20,8 @@ from earwitness.monitor.calls.overlap_records import verdict
 from earwitness.monitor.calls.page import NEVER, Content, Draft
 from earwitness.monitor.calls.published import Published
 from earwitness.monitor.calls.reckon import Reckoning, reckon
+from earwitness.monitor.calls.shelf import ShelvedEvents, shelve_events
+from earwitness.monitor.calls.wants import Basis
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
 
@@ -47,7 +49,12 @@ class _Chapter:
     edge_ns: int = 0
     """The last onset that was looked at."""
     settled: list[Draft] = field(default_factory=list[Draft])
-    published: bool = False
+    """Its records, until they are published and put away."""
+    events: ShelvedEvents | None = None
+    """Its events, once the next chapter has begun."""
+    shelf: int | None = None
+    """Where its records were put away."""
+    overlaps: tuple[str, ...] = ()
 
     def look_anew(self) -> None:
         """Forget at which onsets no cut was found."""
@@ -88,10 +95,8 @@ class CallTimeline:
         """Up to which moment cuts were looked for: an event from before that may undo what was found."""
         self._chapters = [_Chapter(Carry())]
         self._standing: set[str] = set()
-        """Ids of the records that stood at the last ``advance``, the frozen ones apart."""
-        self._frozen: set[str] = set()
-        """Ids of records whose events were let go."""
-        self._overlaps: dict[str, Draft] = {}
+        """Ids of the records that stood at the last ``advance``, those that were put away apart."""
+        self._overlaps: dict[str, Basis] = {}
         """Overlaps of settled chapters: a label can still change them."""
         self._published = Published()
         self._shared: Content = {"call_id": call_id, "agent": "", "bounds": bounds.id}
@@ -124,13 +129,14 @@ class CallTimeline:
             self.started_wall_ns = event.wall_ns - event.at_ns
         if event.kind == "call_ended" or (entries and at - self.last_at_ns > self.bounds.silent_call_ns):
             self._plain = False
+        if at <= self._looked_ns:
+            self._undo_cuts(at)
+            entries = self._entries
         if not entries or at > self.last_at_ns or entries[-1][:3] < entry[:3]:
             entries.append(entry)
         else:
             self._sort_in(entry)
         self.last_at_ns = max(self.last_at_ns, at)
-        if at <= self._looked_ns:
-            self._undo_cuts(at)
         if not self.pressing:
             self.pressing = self.ended or self._floor.is_pressing(event, at, self.bounds.dead_air_ns)
         return True
@@ -182,8 +188,16 @@ class CallTimeline:
         """More than 30 s or 1,000 events behind the newest: too late to be folded."""
         if at < self.last_at_ns - self.bounds.reorder_ns:
             return True
-        reach = self.bounds.reorder_events
-        return len(self._entries) > reach and at < self._entries[-reach][0]
+        behind, reach = len(self._entries), self.bounds.reorder_events
+        if behind > reach:
+            return at < self._entries[-reach][0]
+        for chapter in reversed(self._chapters[:-1]):
+            if chapter.events is None:
+                break
+            behind += len(chapter.events)
+            if behind > reach:
+                return at < chapter.events.moments_ns[behind - reach]
+        return False
 
     def _look_ahead(self, found: Reckoning, as_of_ns: int) -> None:
         """What is to come if nothing comes: when to look again, and what to hurry for."""
@@ -202,17 +216,19 @@ class CallTimeline:
         """How many events the current chapter has up to a moment, and what they say; each is read once, unless one
         comes that lies before what was read."""
         entries = self._entries
-        first = bisect_left(entries, carry.cut_at_ns, key=_moment) if carry.cut_at_ns else 0
         last = len(entries) if not entries or entries[-1][0] <= upto_ns else bisect_right(entries, upto_ns, key=_moment)
         facts = self._facts
         if facts is None or self._read > last:
-            facts, self._read = carry.begin(), first
+            facts, self._read = carry.begin(), 0
         self._facts = gather(entries[self._read : last], facts)
         self._read = last
-        return last - first, self._facts
+        return last, self._facts
 
     def _move(self, source: str, offset_ns: int) -> None:
         """Move another process's events onto the clock of the process that owns the call."""
+        while len(self._chapters) > 1:
+            self._chapters.pop()
+            self._reopen(self._chapters[-1])
         self._offsets[source] = offset_ns
         moved = [
             (max(e.at_ns + offset_ns, 0), s, n, e) if s == source else (at, s, n, e) for at, s, n, e in self._entries
@@ -231,7 +247,7 @@ class CallTimeline:
         upto = len(self._entries)
         if upto and self._entries[-1][0] > as_of_ns:
             upto = bisect_right(self._entries, as_of_ns, key=_moment)
-        last, ended = self._chapters[0].carry.last_at_ns, None
+        last, ended = self._chapters[-1].carry.last_at_ns, None
         if self._plain:
             last = self._entries[upto - 1][0] if upto else last
             return last if last is not None and as_of_ns - last > self.bounds.silent_call_ns else None, None, 0
@@ -253,7 +269,7 @@ class CallTimeline:
             at, edge = onset
             chapter, judged = self._chapters[-1], at + LOOK_AHEAD_NS
             count, facts = self._facts_of(chapter.carry, judged)
-            own = self._entries[self._read - count : self._read]
+            own = self._entries[:count]
             wall = self.started_wall_ns or 0
             found = cut_here(own, facts, chapter.carry, self.bounds, edge, as_of_ns=judged, wall_ns=wall)
             if found is None:
@@ -262,9 +278,12 @@ class CallTimeline:
             self._chapters.append(_Chapter(carry, judged))
             self._chapters[-1].look_anew()
             self._facts = None
-            for draft in chapter.settled:
-                if draft.basis is not None:
-                    self._overlaps[draft.id] = draft
+            gone = bisect_left(self._entries, carry.cut_at_ns, key=_moment)
+            chapter.events = shelve_events(self._entries[:gone])
+            del self._entries[:gone]
+            bases = {draft.id: draft.basis for draft in chapter.settled if draft.basis is not None}
+            chapter.overlaps = tuple(bases)
+            self._overlaps |= bases
 
     def _next_onset(self, upto_ns: int) -> tuple[int, int] | None:
         """The next onset of caller speech at which no cut was tried yet; of several kinds of evidence the first."""
@@ -291,25 +310,30 @@ class CallTimeline:
         """An event that came late takes back the cuts that were judged without it."""
         while len(self._chapters) > 1 and self._chapters[-1].judged_ns >= at:
             self._chapters.pop()
-            self._facts = None
-            for draft in self._chapters[-1].settled:
-                self._overlaps.pop(draft.id, None)
-            self._chapters[-1].settled, self._chapters[-1].published = [], False
-            self._chapters[-1].look_anew()
+            self._reopen(self._chapters[-1])
         chapter = self._chapters[-1]
         if chapter.tried_ns + LOOK_AHEAD_NS >= at and chapter.tried_ns >= 0:
             chapter.look_anew()
         elif chapter.looked_ns >= at:
             chapter.looked_ns = at - 1
 
+    def _reopen(self, chapter: _Chapter) -> None:
+        """Make the chapter before the last cut the current one again."""
+        self._facts = None
+        for record_id in chapter.overlaps:
+            self._overlaps.pop(record_id, None)
+        if chapter.shelf is not None:
+            self._standing.update(self._published.take_down(chapter.shelf))
+        if chapter.events is not None:
+            self._entries[:0] = chapter.events.entries()
+        chapter.settled, chapter.events, chapter.shelf, chapter.overlaps = [], None, None, ()
+        chapter.look_anew()
+
     def _let_go(self) -> None:
         """Forget the events of chapters that no event can reach any more."""
         safe = self.last_at_ns - self.bounds.reorder_ns
         while len(self._chapters) > 1 and self._chapters[1].judged_ns < safe:
-            self._frozen.update(draft.id for draft in self._chapters.pop(0).settled)
-            gone = bisect_left(self._entries, self._chapters[0].carry.cut_at_ns, key=_moment)
-            del self._entries[:gone]
-            self._read -= gone
+            self._chapters.pop(0)
 
     def _tally(self, facts: Facts, events: int, stray: int) -> Tally:
         gone = sum(last - first + 1 for ranges in facts.dropped.values() for first, last in ranges)
@@ -323,18 +347,22 @@ class CallTimeline:
         changed: list[AnyRecord] = []
         standing: set[str] = set()
         self._published.begin()
-        for chapter in self._chapters[:-1]:
+        settled = [chapter for chapter in self._chapters[:-1] if chapter.settled]
+        for chapter in settled:
             standing.update(draft.id for draft in chapter.settled)
-            if not chapter.published:
-                self._published.put((self._labelled(draft, facts) for draft in chapter.settled), shared, changed)
-                chapter.published = True
+            self._published.put((self._labelled(draft, facts) for draft in chapter.settled), shared, changed)
         standing.update([draft.id for draft in tail])
         self._published.put(tail, shared, changed)
         if facts.labels or facts.judged:
-            self._published.put((self._labelled(draft, facts) for draft in self._overlaps.values()), shared, changed)
-        for record_id in sorted(self._standing - standing - self._frozen):
+            for record_id, basis in self._overlaps.items():
+                self._published.amend(record_id, verdict(basis, record_id, facts, self.bounds), shared, changed)
+        for record_id in sorted(self._standing - standing):
             self._published.retract(record_id, changed)
         self._standing = standing
+        for chapter in settled:
+            ids = [draft.id for draft in chapter.settled]
+            self._standing.difference_update(ids)
+            chapter.shelf, chapter.settled = self._published.put_away(ids), []
         return changed
 
     def _shared_by(self, facts: Facts) -> Content:

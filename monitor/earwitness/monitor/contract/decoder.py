@@ -7,8 +7,10 @@ A struct has the model's field names and values, and ``kind``; it is no instance
 
 from __future__ import annotations
 
+import sys
 import types
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal, NoReturn, Union, cast, get_args, get_origin
 
 import annotated_types
@@ -60,6 +62,7 @@ def struct_of(model: type[BaseModel]) -> type[msgspec.Struct]:
         namespace={"kind": tag} if tag else {},
         frozen=True,
         kw_only=True,
+        omit_defaults=True,
         gc=False,  # holds scalars, strings and flat containers of them: no cycle can go through it
     )
     _STRUCTS[model] = struct
@@ -86,6 +89,29 @@ def decode_record_fast(payload: bytes) -> AnyRecord:
     if record.v != RECORD_VERSION or not _utf8(payload):
         _explain(payload, decode_record)
     return cast(AnyRecord, record)
+
+
+def share_names(event: AnyEvent, call_id: str) -> None:
+    """Let a decoded event use the names that other events of its call use: each would keep copies of its own."""
+    if isinstance(event, msgspec.Struct):
+        set_field = msgspec.structs.force_setattr
+        set_field(event, "call_id", call_id)
+        set_field(event, "source", sys.intern(event.source))
+        response_id: str | None = getattr(event, "response_id", None)
+        if response_id is not None:
+            set_field(event, "response_id", sys.intern(response_id))
+
+
+def pack_events(events: Sequence[AnyEvent]) -> bytes:
+    """Events as few bytes, for this process alone. Raises TypeError for any that `decode_event_fast` did not make."""
+    if not all(isinstance(event, msgspec.Struct) for event in events):
+        raise TypeError("only decoded events can be packed")
+    return zlib.compress(_PACKER.encode(events), 1)
+
+
+def unpack_events(packed: bytes) -> list[AnyEvent]:
+    """The events that were packed."""
+    return cast("list[AnyEvent]", _UNPACKER.decode(zlib.decompress(packed)))
 
 
 def _explain(payload: bytes, checked: Callable[[bytes], object]) -> NoReturn:
@@ -155,3 +181,7 @@ def _decoder(models: tuple[type[BaseModel], ...]) -> msgspec.json.Decoder[Any]:
 
 _EVENTS = _decoder(EVENT_TYPES)
 _RECORDS = _decoder(RECORD_TYPES)
+_PACKER = msgspec.msgpack.Encoder()
+_UNPACKER: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(
+    list[Union[tuple(struct_of(model) for model in EVENT_TYPES)]]  # type: ignore[misc]  # noqa: UP007 - made at run time
+)
