@@ -245,7 +245,7 @@ def test_an_announced_wait_is_a_hold_for_ten_seconds(call: Call) -> None:
         .told()
     )
     assert told.dead_air == [(5.0, 20.0)]
-    assert told.owed == [{"hold": 10.0, "agent": 4.0, "caller": 1.0}]
+    assert told.owed == [{"hold": 10.0, "agent": 5.0}]
 
 
 def test_a_promise_that_nobody_keeps_is_the_agents_silence(call: Call) -> None:

@@ -47,7 +47,7 @@ def count_facts(page: Page) -> None:
 
 def caller_spoke(page: Page) -> bool:
     """Whether the caller was heard to speak so far."""
-    if page.carry.caller_spoke or any(not s.other for s in page.scene.segments):
+    if page.carry.caller_spoke or any(not s.other and not s.echo for s in page.scene.segments):
         return True
     return any(words_in(turn) for turn in page.talk.turns)
 

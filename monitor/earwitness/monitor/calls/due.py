@@ -40,7 +40,8 @@ def _silence(found: Reckoning) -> Iterator[int]:
     """Dead air begins to count; a response turns out to have stalled."""
     scene, bounds = found.page.scene, found.page.scene.bounds
     sounds = [sound for _, sound, _ in scene.sounds()[-3:]]
-    yield from (s.uncertain_until_ns for s in sounds if s.uncertain_until_ns is not None)
+    uncertain = [s.uncertain_until_ns for s in sounds if s.uncertain_until_ns is not None]
+    yield from (at + after for at in uncertain for after in (0, bounds.dead_air_ns))
     for voice in scene.voices[-2:]:
         if voice.off_ns is not None and broke_off(scene, voice):
             yield voice.off_ns + bounds.dead_air_ns

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from earwitness.monitor.calls.agent import Sound, Voice, agent_voices
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.facts import Facts, Run, Said
-from earwitness.monitor.calls.intervals import Span, union
+from earwitness.monitor.calls.intervals import Span, subtract, union
 from earwitness.monitor.calls.lexicon import Lexicon, language_of, lexicon, tokens
 from earwitness.monitor.calls.speech import Segment, caller_segments, mute_spans
 from earwitness.monitor.calls.transcripts import assign, assign_others, places_of_late_words, text_of, words_of
@@ -136,6 +136,12 @@ class Scene:
     def agent_spans(self) -> list[Span]:
         """When the agent was audible."""
         return union((on, s.end_ns(self.horizon_ns)) for on, s, _ in self._sounds)
+
+    def uncertain_spans(self) -> list[Span]:
+        """When nobody knows whether the agent was still heard, or again (A30)."""
+        ends = ((s.off_ns, s.uncertain_until_ns) for _, s, _ in self._sounds)
+        spans = union((lo, min(hi, self.horizon_ns)) for lo, hi in ends if lo is not None and hi is not None)
+        return subtract(spans, self.agent_spans()) if spans else spans
 
     def caller_spans(self, *, other: bool = False) -> list[Span]:
         """When the caller (or others on the caller's side) made a sound; the agent's own, come back, is none."""

@@ -10,7 +10,7 @@ from itertools import pairwise
 from earwitness.monitor.calls.agent import Voice
 from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.facts import ToolLife
-from earwitness.monitor.calls.intervals import Span, clip, subtract, total, union
+from earwitness.monitor.calls.intervals import Span, intersect, subtract, total, union
 from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.talk import Talk, turn_of_tool
@@ -61,7 +61,8 @@ def dead_air(scene: Scene, talk: Talk, past: Carry) -> list[Stretch]:
     """All stretches of dead air of a call of which both sides are observed."""
     if not scene.caller_edges or not scene.agent_edges:
         return []
-    audible = union([*scene.caller_spans(), *scene.caller_spans(other=True), *scene.agent_spans()])
+    sounds = (*scene.caller_spans(), *scene.caller_spans(other=True), *scene.agent_spans(), *scene.uncertain_spans())
+    audible = union(sounds)
     began = scene.facts.connected_ns if past.first else past.cut_ns
     if began is None and scene.facts.recording:
         began = 0
@@ -69,7 +70,8 @@ def dead_air(scene: Scene, talk: Talk, past: Carry) -> list[Stretch]:
         if not audible:
             return []
         began = audible[0][0]
-    quiet = [s for s in subtract([(began, scene.horizon_ns)], audible) if s[1] - s[0] >= scene.bounds.dead_air_ns]
+    silent = _parted(scene, subtract([(began, _agents_until(scene))], audible))
+    quiet = [s for s in silent if s[1] - s[0] >= scene.bounds.dead_air_ns]
     if not quiet:
         return []
     owing = _Owing(scene, talk, past)
@@ -82,6 +84,19 @@ def dead_air(scene: Scene, talk: Talk, past: Carry) -> list[Stretch]:
     return stretches
 
 
+def _agents_until(scene: Scene) -> int:
+    """Up to when the call was the agent's: behind a hand-over others talk, and nobody here knows of it."""
+    return min((at for at, phase in scene.facts.transfers if phase == "completed"), default=scene.horizon_ns)
+
+
+def _parted(scene: Scene, spans: Sequence[Span]) -> list[Span]:
+    """Silences, parted where speech ended of which the beginning was not seen."""
+    ends = sorted(s.off_ns for s in scene.segments if s.on_ns is None and s.off_ns is not None and not s.echo)
+    if not ends:
+        return list(spans)
+    return [part for lo, hi in spans for part in pairwise((lo, *(end for end in ends if lo < end < hi), hi))]
+
+
 class _Owing:
     """Who owes speech at a moment of silence."""
 
@@ -92,6 +107,7 @@ class _Owing:
         self.tools = _running_for_turns(scene, talk)
         self.any_tools = _running(scene, lambda _: True)
         self.transfers = _transferring(scene)
+        self.follow_ups = _following_up(scene, talk)
         self.said = sorted((s.end_ns(horizon), n) for n, v in enumerate(scene.voices) for s in v.sounds)
         self.turn_starts = [t.start_ns for t in talk.turns]
         self.asked = sorted(r.asked_ns for r in scene.facts.runs.values() if r.asked_ns is not None)
@@ -102,7 +118,7 @@ class _Owing:
     def split(self, start: int, end: int) -> tuple[int, int, int, int]:
         """Time owed in a stretch by agent, tool, hold and caller."""
         cuts = {start, end}
-        for spans in (self.waiting, self.tools, self.any_tools, self.transfers, self.scene.mutes):
+        for spans in (self.waiting, self.tools, self.any_tools, self.transfers, self.follow_ups, self.scene.mutes):
             cuts |= {edge for span in spans for edge in span if start < edge < end}
         cuts |= {at for at in self.turn_starts if start < at < end}
         cuts |= {at for at, _ in self.holds if start < at < end}
@@ -127,7 +143,9 @@ class _Owing:
             return "hold"
         if tool:
             return "tool"
-        if waits or self._broke_off(last, at) or self._promised(last, at):
+        if waits or _in(at, self.follow_ups) or self._broke_off(last, at) or self._promised(last, at):
+            return "agent"
+        if last is not None and announced and self._looked_up(last, at):
             return "agent"
         if self.first_sound is None or at < self.first_sound:
             greeting_due = self.asked_before or any(asked <= at for asked in self.asked)
@@ -159,8 +177,16 @@ class _Owing:
             tool.called_ns >= voice.on_ns - self.scene.bounds.settle_ns and tool.called_ns <= max(at, off)
             for tool in self.scene.facts.tools.values()
         )
+        started = started or any(voice.on_ns <= asked <= max(at, off) for asked, _ in self.scene.facts.transfers)
         words = _tail(self.scene, voice)
         return not started and any(tongue.promises_action(words) for tongue in self.scene.tongues)
+
+    def _looked_up(self, voice: Voice, at: int) -> bool:
+        """Whether tools that the response called have all answered, and none of them handed the caller over."""
+        facts, run = self.scene.facts, voice.run
+        own = [t for t in facts.tools.values() if run is not None and t.run == run.id and t.called_ns <= at]
+        back = all(t.ended_ns is not None and t.ended_ns <= at and t.status != "cancelled" for t in own)
+        return bool(own) and back and not any(facts.transfer_tools.get(t.id) == "ok" for t in own)
 
     def _announced(self, voice: Voice) -> bool:
         words = _tail(self.scene, voice)
@@ -217,6 +243,20 @@ def _running_for_turns(scene: Scene, talk: Talk) -> list[Span]:
     return union(spans)
 
 
+def _following_up(scene: Scene, talk: Talk) -> list[Span]:
+    """When what a tool had found was being put into words: up to its first sound, or the caller's next turn."""
+    facts, spans = scene.facts, list[Span]()
+    heard = {v.run.id: v.on_ns for v in scene.voices if v.run is not None}
+    for run in facts.runs.values():
+        asked = run.asked_ns
+        if run.why != "tool_result" or asked is None:
+            continue
+        after = next((t.start_ns for t in talk.turns if t.start_ns > asked), scene.horizon_ns)
+        ends = (heard.get(run.id), *(run.at.get(end) for end in ("cancelled", "empty", "tools_called")))
+        spans.append((asked, min((at for at in (*ends, after) if at is not None))))
+    return union(spans)
+
+
 def _transferring(scene: Scene) -> list[Span]:
     spans: list[Span] = []
     since: int | None = None
@@ -236,16 +276,18 @@ def _in(at: int, spans: Sequence[Span]) -> bool:
 
 
 def talk_time(scene: Scene, *, from_ns: int, to_ns: int) -> dict[str, int]:
-    """Time in which the caller alone, the agent alone, both, nobody is audible; empty where a side is unobserved."""
+    """Time in which the caller alone, the agent alone, both, nobody is audible; empty where a side is unobserved. Time
+    in which nobody knows whether the agent was still heard is in none of them."""
     if not scene.caller_edges or not scene.agent_edges or to_ns <= from_ns:
         return {}
-    caller = clip(scene.caller_spans(), from_ns, to_ns)
-    agent = clip(scene.agent_spans(), from_ns, to_ns)
+    known = subtract([(from_ns, to_ns)], scene.uncertain_spans())
+    caller = intersect(known, scene.caller_spans())
+    agent = intersect(known, scene.agent_spans())
     either = total(union([*caller, *agent]))
     both = total(caller) + total(agent) - either
     return {
         "caller": total(caller) - both,
         "agent": total(agent) - both,
         "both": both,
-        "nobody": to_ns - from_ns - either,
+        "nobody": total(known) - either,
     }

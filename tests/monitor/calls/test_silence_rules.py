@@ -1,0 +1,73 @@
+"""Dead air at its seams (definitions, "Dead air"): who owed speech, and whether nobody was audible for sure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Call = Callable[..., Any]
+
+
+def filler_and_tool(call: Call, words: str, *, tool: str = "lookup", until: float = 6.0) -> Any:
+    """Asked at 3.0; the agent's words 4.0 to 5.0, and a tool from 4.5 on."""
+    story = call().connected().user(1, 3, "where is it").turn_end(3.3).bot(4, 5, words, asked=3.4, name="r", cut=False)
+    story.run("r", "tools_called", 4.5).tool(tool, "called", 4.5, response_id="r")
+    return story.tool(tool, "result", until, result="ok")
+
+
+def test_while_what_a_tool_found_is_put_into_words_the_agent_owes_them(call: Call) -> None:
+    told = filler_and_tool(call, "Sure.", until=9).bot(12.5, 14, why="tool_result", after="r", asked=9).end(15).told()
+    assert told.owed == [{"tool": 4.0, "agent": 3.5}]
+
+
+def test_a_follow_up_that_never_becomes_audible_is_owed_until_the_caller_speaks(call: Call) -> None:
+    story = filler_and_tool(call, "Sure.").run("n", "requested", 6, why="tool_result", after="r").run("n", "ended", 7)
+    told = story.user(15, 16, "are you done").turn_end(16.3).bot(17, 18, asked=16.4).end(19).told()
+    assert (told.dead_air, told.owed) == ([(5, 15)], [{"tool": 1.0, "agent": 9.0}])
+
+
+@pytest.mark.parametrize(
+    ("words", "tool", "owed"),
+    [
+        ("Let me check that.", "lookup", {"hold": 1.0, "agent": 9.0}),
+        ("What is your name?", "lookup", {"tool": 1.0, "caller": 9.0}),  # the tool was beside the point
+        ("One moment, I'll transfer you.", "transfer_call", {"hold": 1.0, "caller": 9.0}),  # handed over
+    ],
+)
+def test_whoever_asked_the_caller_to_wait_owes_what_the_tool_found(
+    call: Call, words: str, tool: str, owed: dict[str, float]
+) -> None:
+    assert filler_and_tool(call, words, tool=tool).end(15).told().owed == [owed]
+
+
+def test_behind_a_hand_over_nobody_knows_who_is_audible(call: Call) -> None:
+    story = call().connected().user(1, 3, "a human please").turn_end(3.3)
+    story.bot(4, 6, "Please hold while I transfer you.", asked=3.4, name="r", cut=False)
+    story.put(6, "transfer", phase="requested").put(14, "transfer", phase="completed")
+    told = story.end(60, "agent").told()
+    assert (told.dead_air, told.owed) == ([(6, 14)], [{"hold": 8.0}])
+
+
+def test_speech_of_which_only_the_end_was_seen_parts_two_silences(call: Call) -> None:
+    story = call().connected().bot(1, 26, why="greeting", cut=False).vad_stop(67.2).final("the rest of it", 67.3)
+    story.put(60, "health").turn_end(67.4).bot(68.1, 69, asked=67.5)
+    told = story.end(70).told()
+    assert (told.dead_air, told.owed) == ([(26, 67)], [{"caller": 41.0}])
+
+
+def test_audio_that_may_still_be_playing_is_no_silence(call: Call) -> None:
+    story = call(paced_playout=False).connected().user(0.5, 1, "tell me").turn_end(1.2)
+    story.run("r", "requested", 1.3, why="user_turn").play("r", 2, 4, uncertain=True, written_ns=18_000_000_000)
+    told = story.user(24, 25, "thank you for that").turn_end(25.3).bot(26, 27, asked=25.4).end(28).told()
+    assert (told.dead_air, told.owed) == ([(20, 24)], [{"caller": 4.0}])
+    assert sum(told.call.talk_ns.values()) == 12_000_000_000  # of 16 s nobody knows
+
+
+def test_the_agents_own_words_come_back_are_no_speech_of_the_callers(call: Call) -> None:
+    story = call().connected().bot(1, 3, "your balance is forty dollars", why="greeting", name="g", cut=True)
+    story.user(2.5, 5, "your balance is forty", final_at=5.2).interruption(2.8)
+    told = story.end(12).told()
+    assert [(o.want_class, o.cell) for o in told.overlaps] == [("echo", "FP")]
+    assert (told.dead_air, told.call.talk_ns["caller"], told.call.talk_ns["both"]) == ([(3, 12)], 0, 0)
