@@ -253,7 +253,7 @@ def _following_up(scene: Scene, talk: Talk) -> list[Span]:
             continue
         after = next((t.start_ns for t in talk.turns if t.start_ns > asked), scene.horizon_ns)
         ends = (heard.get(run.id), *(run.at.get(end) for end in ("cancelled", "empty", "tools_called")))
-        spans.append((asked, min((at for at in (*ends, after) if at is not None))))
+        spans.append((asked, min(at for at in (*ends, after) if at is not None)))
     return union(spans)
 
 
