@@ -111,3 +111,4 @@ def _overlap(scene: Scene, draft: OverlapDraft) -> Iterator[int]:
         yield draft.sound.off_ns + bounds.stop_silence_ns
     if draft.pending and draft.u_off_ns is not None:
         yield draft.u_off_ns + bounds.noise_wait_ns
+        yield from (u.off_ns + bounds.words_reach_ns for u in scene.utterances[-4:] if u.off_ns is not None)

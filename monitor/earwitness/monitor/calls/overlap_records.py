@@ -56,7 +56,7 @@ def _is_done(page: Page, draft: OverlapDraft, stop: Stop) -> bool:
     if draft.pending:
         return False
     if stop.late(page.scene.bounds):
-        return draft.wanted != "yes" or stop.uncertain or (stop.stopped_ns is not None and stop.lasting)
+        return stop.uncertain or (stop.stopped_ns is not None and stop.lasting)
     return stop.followed
 
 

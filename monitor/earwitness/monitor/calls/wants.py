@@ -141,12 +141,18 @@ def _is_noise(scene: Scene, draft: OverlapDraft) -> bool | None:
     if end is None and not scene.over:
         return None
     until = (scene.horizon_ns if end is None else end) + scene.bounds.noise_wait_ns
-    after = (u for u in scene.utterances if draft.u_on_ns < u.at_ns <= until and u not in draft.utterances)
-    if any(u.words for u in after if not u.other) or any(
+    after = [
+        u for u in scene.utterances if draft.u_on_ns < u.at_ns <= until and u not in draft.utterances and not u.other
+    ]
+    if any(u.words for u in after) or any(
         draft.u_on_ns <= s.at_ns <= until and s.text.strip() for s in scene.loose_words
     ):
         return False
-    return True if scene.over or scene.horizon_ns >= until else None
+    if scene.over:
+        return True
+    # The words of speech that began by then may still be on their way.
+    waits = any(scene.horizon_ns - u.end_ns(scene.horizon_ns) < scene.bounds.words_reach_ns for u in after)
+    return None if waits or scene.horizon_ns < until else True
 
 
 def _wants_by_words(scene: Scene, draft: OverlapDraft) -> bool:
