@@ -21,10 +21,10 @@ BY_HAND = """
       "response_latency_s": 1.0, "at_least_s": null, "reason": null,
       "parts_s": {"endpointing": 0.4, "queue": 0.1, "llm": 0.3, "aggregation": 0.05, "tts": 0.1, "output": 0.05},
       "owners_s": {"setting": 0.4, "bot": 0.15, "service": 0.4, "transport": 0.05},
-      "waited_s": null, "text": "where is my order", "evidence": {"u_on": "vad", "u_off": "vad", "a_on": "playout"}},
+      "waited_s": null, "unanswered": false, "premature_endpoint": false, "text": "where is my order", "evidence": {"u_on": "vad", "u_off": "vad", "a_on": "playout"}},
      {"id": "t2", "u_on_s": 9.0, "u_off_s": 10.0, "class": "eligible", "answered_by": null, "a_on_s": null,
       "response_latency_s": null, "at_least_s": null, "reason": null, "parts_s": {}, "owners_s": {},
-      "waited_s": 30.0, "text": "no wait", "evidence": {"u_on": "vad", "u_off": "vad"}}],
+      "waited_s": 30.0, "unanswered": true, "premature_endpoint": false, "text": "no wait", "evidence": {"u_on": "vad", "u_off": "vad"}}],
    "agent_turns": [
      {"id": "a1", "a_on_s": 0.5, "a_off_s": 3.5, "why": "greeting", "text": "Hello, how can I help?", "unspoken": null,
       "evidence": {"a_on": "playout", "a_off": "playout"}},
@@ -45,9 +45,9 @@ BY_HAND = """
      "more_than_s": {"p50": 30.0, "p90": 30.0, "p95": 30.0, "p99": 30.0},
      "answered_only": {"p50_s": 1.0, "p95_s": 1.0}},
    "interruptions": {"tp": 1, "fn": 0, "fp": 0, "tn": 0, "unknown": 0, "terminal": 0, "spurious": 0,
-     "missed_rate": null, "false_yield_rate": null},
+     "missed_rate": null, "false_yield_rate": null, "reason": null},
    "stop_latency": {"n": 1, "never": 0, "p50_s": 0.4, "p90_s": 0.4, "p95_s": 0.4, "p99_s": 0.4, "more_than_s": {}},
-   "agent_interruptions": 0, "dead_air": {"n": 1, "longest_s": 30.0, "agent_and_tool_s": 30.0},
+   "agent_interruptions": 0, "dead_air": {"n": 1, "longest_s": 30.0, "agent_and_tool_s": 30.0, "reason": null},
    "unheard": {"dead_not_failed_calls": 0, "one_way_audio_calls": 0}, "line": null,
    "talk_ratio": {"caller": 0.065, "agent": 0.125, "both": 0.01, "nobody": 0.8},
    "outcomes": {"contained": 0, "in_scope": 1}},
@@ -106,13 +106,25 @@ def test_nothing_measured_is_none_and_never_zero() -> None:
     assert shown["dead_air"]["longest_s"] is None
 
 
+def test_where_one_side_is_not_observed_nothing_is_counted_as_none(call: Call) -> None:
+    deaf = call(caller_edges=(), recogniser=False, mode="realtime").connected().bot(1.0, 5.0).end(30.0).told().records
+    found = report(deaf)["summary"]
+    assert found["dead_air"] == {"n": None, "longest_s": None, "agent_and_tool_s": None, "reason": "unobservable"}
+    assert {found["interruptions"][name] for name in ("tp", "fn", "fp", "tn", "unknown", "spurious")} == {None}
+    assert (found["interruptions"]["reason"], found["agent_interruptions"]) == ("unobservable", None)
+    both = report([*deaf, *(r.model_copy(update={"call_id": "c2"}) for r in call().user(1, 2).end(9).told().records)])
+    assert (both["summary"]["interruptions"]["tp"], both["summary"]["dead_air"]["n"]) == (0, 1)
+
+
 def test_a_turn_cut_off_by_a_premature_endpoint_is_out_of_the_headline(call: Call) -> None:
     told = (
         call().user(1.0, 2.0, "four one").turn_end(2.3).bot(2.7, 3.1, asked=2.35, cut=True)
         .user(2.9, 4.0, "five five").interruption(3.05).turn_end(4.3).bot(5.0, 6.0).told()
     )  # fmt: skip
     assert [t.response_latency_ns for t in told.turns] == [S]
-    assert report(told.records)["summary"]["response_latency"]["n"] == 0
+    found = report(told.records)
+    assert found["summary"]["response_latency"]["n"] == 0
+    assert [t["premature_endpoint"] for t in found["calls"][0]["turns"]] == [True]
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,8 @@ def _turn(turn: Turn) -> Json:
         "parts_s": {name: _s(part_ns) for name, part_ns in turn.parts_ns.items()},
         "owners_s": {name: _s(owned_ns) for name, owned_ns in turn.owners_ns.items()},
         "waited_s": _s(turn.waited_ns),
+        "unanswered": turn.unanswered or turn.overdue,
+        "premature_endpoint": turn.premature_endpoint,
         "text": turn.text,
         "evidence": dict(turn.evidence),
     }
@@ -192,16 +194,18 @@ def _unheard(unheard: Unheard) -> Json:
 def _summary(records: Sequence[Any]) -> Json:
     calls = _of(records, "call")
     stretches = _of(records, "dead_air")
+    seen = _is_observed(calls)
     lengths = [d.end_ns - d.start_ns if d.end_ns is not None else _owed(d) for d in stretches]
     return {
         "response_latency": _latency(_of(records, "turn")),
-        "interruptions": _interruptions(_of(records, "overlap"), calls),
+        "interruptions": _interruptions(_of(records, "overlap"), calls, seen=seen),
         "stop_latency": _stop_latency(_of(records, "overlap")),
-        "agent_interruptions": len(_of(records, "agent_interruption")),
+        "agent_interruptions": len(_of(records, "agent_interruption")) if seen else None,
         "dead_air": {
-            "n": len(stretches),
+            "n": len(stretches) if seen else None,
             "longest_s": _s(max(lengths, default=None)),
-            "agent_and_tool_s": _s(sum(d.agent_ns + d.tool_ns for d in stretches)),
+            "agent_and_tool_s": _s(sum(d.agent_ns + d.tool_ns for d in stretches)) if seen else None,
+            "reason": None if seen else "unobservable",
         },
         "unheard": {
             f"{what}_calls": sum(any(u.what == what for u in c.unheard) for c in calls)
@@ -214,6 +218,11 @@ def _summary(records: Sequence[Any]) -> Json:
             "in_scope": sum(c.in_scope is True for c in calls),
         },
     }
+
+
+def _is_observed(calls: Sequence[Any]) -> bool:
+    """Whether both sides of any call are observed: where none is, that nothing was found means nothing (A44)."""
+    return not calls or any(call.talk_ns or call.ended_ns is None for call in calls)
 
 
 def _owed(stretch: Any) -> int:
@@ -253,9 +262,9 @@ def _stop_latency(overlaps: Iterable[Overlap]) -> Json:
     return {"n": len(values) + never, "never": never, **_quantiles(values, [0] * never)}
 
 
-def _interruptions(overlaps: Sequence[Overlap], calls: Iterable[Any]) -> Json:
+def _interruptions(overlaps: Sequence[Overlap], calls: Iterable[Any], *, seen: bool) -> Json:
     cells = {c: sum(o.cell == c for o in overlaps) for c in ("TP", "FN", "FP", "TN")}
-    return {
+    counts = {
         "tp": cells["TP"],
         "fn": cells["FN"],
         "fp": cells["FP"],
@@ -263,6 +272,10 @@ def _interruptions(overlaps: Sequence[Overlap], calls: Iterable[Any]) -> Json:
         "unknown": sum(o.wanted == "unknown" and o.terminal is None for o in overlaps),
         "terminal": sum(o.terminal is not None and o.cell is None for o in overlaps),
         "spurious": sum(c.facts.get("spurious_interruption", 0) for c in calls),
+    }
+    return {
+        **(counts if seen else dict.fromkeys(counts)),
+        "reason": None if seen else "unobservable",
         "missed_rate": _rate(cells["FN"], cells["TP"] + cells["FN"]),
         "false_yield_rate": _rate(cells["FP"], cells["FP"] + cells["TN"]),
     }

@@ -48,5 +48,11 @@ def agent_text(scene: Scene, voice: Voice) -> str | None:
         return spoken
     if not run.unspoken:
         return (meant or None) if not voice.truncated else None
-    cut = " ".join(run.unspoken).strip()
-    return meant.removesuffix(cut).strip() or None
+    return _before(meant, " ".join(run.unspoken)) or None
+
+
+def _before(meant: str, cut: str) -> str:
+    """What was said of a text whose end was cut off; nothing where it does not end so, since nobody knows then."""
+    words, gone = meant.split(), cut.split()
+    said, rest = words[: len(words) - len(gone)], words[len(words) - len(gone) :]
+    return " ".join(said) if len(gone) <= len(words) and rest == gone else ""

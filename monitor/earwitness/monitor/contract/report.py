@@ -44,11 +44,15 @@ class TurnShown(_Shape):
     """Where only a lower bound of the latency is known."""
     reason: Reason | None
     parts_s: dict[str, float]
+    """Where the latency went; the parts add up to it."""
     owners_s: dict[str, float]
     """The same by who owns the time."""
-    """Where the latency went; the parts add up to it."""
     waited_s: Seconds
     """How long it awaited an answer in vain, or has so far."""
+    unanswered: bool
+    """Counted as a wait in vain: it got no answer, or none for so long that it is overdue."""
+    premature_endpoint: bool
+    """Cut off by a premature endpoint: its latency is out of the headline."""
     text: str | None
     evidence: dict[str, Evidence]
 
@@ -193,25 +197,28 @@ class StopLatency(Quantiles):
 
 
 class Interruptions(_Shape):
-    """The 2x2 of overlaps, and what stands beside it. A rate with a denominator under 10 is ``null``."""
+    """The 2x2 of overlaps, and what stands beside it. A rate with a denominator under 10 is ``null``. The counts are
+    ``null``, and ``reason`` says why, where no call has both sides observed."""
 
-    tp: int
-    fn: int
-    fp: int
-    tn: int
-    unknown: int
-    terminal: int
-    spurious: int
+    tp: int | None
+    fn: int | None
+    fp: int | None
+    tn: int | None
+    unknown: int | None
+    terminal: int | None
+    spurious: int | None
+    reason: Reason | None
     missed_rate: float | None
     false_yield_rate: float | None
 
 
 class DeadAirSummary(_Shape):
-    """Dead air of all calls together."""
+    """Dead air of all calls together; ``null`` with a ``reason`` where no call has both sides observed."""
 
-    n: int
+    n: int | None
     longest_s: Seconds
-    agent_and_tool_s: float
+    agent_and_tool_s: Seconds
+    reason: Reason | None
 
 
 class TalkRatio(_Shape):
@@ -243,7 +250,8 @@ class Summary(_Shape):
     response_latency: ResponseLatency
     interruptions: Interruptions
     stop_latency: StopLatency
-    agent_interruptions: int
+    agent_interruptions: int | None
+    """Null where no call has both sides observed."""
     dead_air: DeadAirSummary
     unheard: UnheardSummary
     line: LineShown | None

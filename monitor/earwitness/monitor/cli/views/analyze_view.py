@@ -15,6 +15,7 @@ from earwitness.monitor.contract.records import LineQuality
 
 LABEL = 20
 QUANTILES = ("p50", "p90", "p95", "p99")
+UNSEEN = f"{wording.NOTHING} (one-sided audio)"
 Json = dict[str, Any]
 
 
@@ -28,8 +29,9 @@ def analyze_view(found: Json, told: Sequence[str], *, most_calls: int = 50, most
         f"  measured at the {found['measuring_point']}, bounds {found['bounds']}, {wording.plural(len(calls), 'call')}"
     )
     summary: Json = found["summary"]
-    lines += ["", *_latency(summary["response_latency"], calls), *_overlaps(found), *_interruptions(found)]
-    lines += [_row("agent interrupts", wording.plural(summary["agent_interruptions"], "time"))]
+    lines += ["", *_latency(summary, calls), *_overlaps(found), *_interruptions(found)]
+    times: int | None = summary["agent_interruptions"]
+    lines += [_row("agent interrupts", UNSEEN if times is None else wording.plural(times, "time"))]
     lines += [*_dead_air(summary["dead_air"], calls), *_unheard(calls)]
     lines += [_row("talk ratio", _talk(summary["talk_ratio"]))]
     if summary["line"] is not None:
@@ -50,21 +52,32 @@ def _row(label: str, text: str) -> str:
     return f"  {label:<{LABEL}}{text}"
 
 
-def _latency(latency: Json, calls: Sequence[Json]) -> list[str]:
+def _latency(summary: Json, calls: Sequence[Json]) -> list[str]:
+    latency: Json = summary["response_latency"]
+    if not latency["eligible"] and summary["dead_air"]["reason"] is not None:
+        return [_row("response latency", UNSEEN)]
+    cut_off = sum(t["premature_endpoint"] for call in calls for t in call["turns"])
+    left_out = [_row("", f"left out: {wording.plural(cut_off, 'turn')} that the agent cut off")] if cut_off else []
     if not latency["n"]:
         reason = f"none measured of {latency['eligible']} eligible" if latency["eligible"] else "no turns to answer"
-        return [_row("response latency", reason)]
+        return [_row("response latency", reason), *left_out]
     bits = [f"n {latency['n']}", f"unanswered {latency['unanswered']}"]
     bits.append(f"coverage {wording.percent(latency['coverage'])} of {latency['eligible']}")
     middle, *high = (f"{name} {_quantile(latency, name)}" for name in QUANTILES)
-    longest = max((t["response_latency_s"] or 0.0 for call in calls for t in call["turns"]), default=0.0)
+    longest = max((value for call in calls for value in _latencies(call)), default=0.0)
     high += [f"longest answered {_ms(longest)}"] if longest > 0 else []
-    lines = [_row("response latency", "   ".join((*bits, middle))), _row("", "   ".join(high))]
+    lines = [_row("response latency", "   ".join((*bits, middle))), _row("", "   ".join(high)), *left_out]
     if latency["unanswered"]:
         only = latency["answered_only"]
         shown = f"p50 {_ms(only['p50_s'])}   p95 {_ms(only['p95_s'])}   (n {latency['answered']})"
         lines.append(_row("  answered only", shown))
     return lines
+
+
+def _latencies(call: Json) -> list[float]:
+    """A call's response latencies as the headline counts them, shortest first."""
+    counted = (t["response_latency_s"] for t in call["turns"] if not t["premature_endpoint"])
+    return sorted(value for value in counted if value is not None)
 
 
 def _quantile(latency: Json, name: str) -> str:
@@ -82,13 +95,20 @@ def _overlaps(found: Json) -> list[str]:
     """What the agent did about caller speech over its own, whatever the caller wanted."""
     overlaps: list[Json] = [o for call in found["calls"] for o in call["overlaps"]]
     if not overlaps:
-        return [_row("overlaps", "none")]
-    gave, kept = (sum(o["gave_way"] is way for o in overlaps) for way in (True, False))
-    stops = [o["a_off_s"] - o["u_on_s"] for o in overlaps if o["gave_way"] and o["a_off_s"] is not None]
+        return [_row("overlaps", UNSEEN if found["summary"]["interruptions"]["reason"] else "none")]
+    ended = sum(o["terminal"] == "natural_end" for o in overlaps)
+    gave, kept = (
+        sum(o["gave_way"] is way and o["terminal"] != "natural_end" for o in overlaps) for way in (True, False)
+    )
+    # How fast the agent stopped tells something only where it may have been asked to.
+    meant = (o for o in overlaps if o["gave_way"] and o["wanted"] in ("yes", "unknown"))
+    stops = [o["a_off_s"] - o["u_on_s"] for o in meant if o["a_off_s"] is not None]
     shown = [f"agent gave way {gave}" + (f" (stop {_ms(median(stops))} median)" if stops else "")]
     shown.append(f"kept the floor {kept}")
-    if len(overlaps) > gave + kept:
-        shown.append(f"cannot tell {len(overlaps) - gave - kept}")
+    if ended:
+        shown.append(f"ended by itself {ended}")
+    if len(overlaps) > gave + kept + ended:
+        shown.append(f"cannot tell {len(overlaps) - gave - kept - ended}")
     lines = [_row("overlaps", f"{len(overlaps)} · {' · '.join(shown)}")]
     recorded = [o for c in found["calls"] if c["measuring_point"] == "recording" for o in c["overlaps"]]
     if any(o["wanted"] == "unknown" for o in recorded):
@@ -98,6 +118,8 @@ def _overlaps(found: Json) -> list[str]:
 
 def _interruptions(found: Json) -> list[str]:
     i: Json = found["summary"]["interruptions"]
+    if i["reason"] is not None:
+        return [_row("interruptions", UNSEEN)]
     decided = i["tp"] + i["fn"] + i["fp"] + i["tn"]
     lines: list[str] = []
     beside = [f"{name.replace('_', ' ')} {i[name]}" for name in ("terminal", "spurious") if i[name]]
@@ -121,7 +143,7 @@ def _interruptions(found: Json) -> list[str]:
 
 def _dead_air(dead: Json, calls: Sequence[Json]) -> list[str]:
     if not dead["n"]:
-        return [_row("dead air ≥ 3 s", "none")]
+        return [_row("dead air ≥ 3 s", "none" if dead["n"] == 0 else UNSEEN)]
     if len(calls) == 1:
         worst = max(calls[0]["dead_air"], key=_length)
         owed = {name: worst[f"{name}_s"] for name in ("agent", "tool", "hold", "caller")}
@@ -167,7 +189,7 @@ def _moment(at_s: float) -> str:
 
 def _talk(ratio: Json) -> str:
     if any(share is None for share in ratio.values()) or not ratio:
-        return f"{wording.NOTHING} (one-sided audio)"
+        return UNSEEN
     return "   ".join(f"{who} {wording.percent(share)}" for who, share in ratio.items())
 
 
@@ -181,11 +203,15 @@ def _outcomes(outcomes: Json, calls: Sequence[Json]) -> str:
 
 
 def _call(call: Json) -> str:
-    timed = sorted(turn["response_latency_s"] for turn in call["turns"] if turn["response_latency_s"] is not None)
-    middle = (timed[(len(timed) - 1) // 2] + timed[len(timed) // 2]) / 2 if timed else None
+    waits = [t["waited_s"] or 0.0 for t in call["turns"] if t["unanswered"] and not t["premature_endpoint"]]
+    timed = [*_latencies(call), *(float("inf") for _ in waits)]
+    half = (timed[(len(timed) - 1) // 2] + timed[len(timed) // 2]) / 2 if timed else None
+    in_vain = f"> {max(10.0, *waits):.3g} s" if waits else ""
+    middle, worst = (
+        in_vain if v == float("inf") else wording.milliseconds(v) for v in (half, max(timed, default=None))
+    )
     lasted = wording.compact_span(call["duration_s"]) if call["duration_s"] is not None else wording.NOTHING
     outcome = OUTCOME_WORDS.get(call["outcome"] or "", (call["outcome"] or wording.NOTHING).replace("_", " "))
-    worst = wording.milliseconds(timed[-1] if timed else None)
     name, turns, overlaps = wording.printable(call["call_id"], 23), len(call["turns"]), len(call["overlaps"])
-    numbers = f"{lasted:>8}{turns:>7}{wording.milliseconds(middle):>9}{worst:>9}{overlaps:>10}"
+    numbers = f"{lasted:>8}{turns:>7}{middle:>9}{worst:>9}{overlaps:>10}"
     return f"  {name:<24}{numbers}  {outcome}"
