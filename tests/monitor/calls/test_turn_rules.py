@@ -427,6 +427,13 @@ def test_once_the_caller_asks_again_the_silence_behind_a_tool_is_the_agents(call
     assert story.end(21.0).told().owed == [{"agent": 0.5, "tool": 5.5}, {"agent": 12.5}]
 
 
+def test_an_answer_that_comes_after_many_minutes_is_that_late(call: Call) -> None:
+    story = call().user(1.0, 2.0, "where is it").turn_end(2.3).bot(702.0, 704.0, asked=2.4, cut=False).end(705.0)
+    for minute in range(1, 12):
+        story.put(60.0 * minute, "health")
+    assert story.told().latencies == [700.0]
+
+
 # What answers nobody
 
 

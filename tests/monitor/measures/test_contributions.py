@@ -43,6 +43,13 @@ def test_an_answered_turn_is_one_sample_of_one_eligible(turn: Any) -> None:
     assert found["unanswered.count"] == 0
 
 
+def test_an_answer_in_the_turns_last_moment_has_parts_below_zero_and_none_is_invalid(turn: Any) -> None:
+    found = tally(turn(latency_s=-0.25, a_on_ns=2 * S, parts_ns={"unattributed": -S // 4}))
+
+    assert found["response_latency.value"] == found["latency_part[unattributed].value"] == 1
+    assert not any(name.endswith(".invalid") for name in found)
+
+
 def test_an_unanswered_turn_is_censored_and_counted(turn: Any) -> None:
     found = tally(turn(waited_s=4))
 

@@ -50,7 +50,6 @@ class Bounds:
 
     # "Latency"
     overdue_ns: int = 10 * S
-    longest_latency_ns: int = 600 * S
     zero_variance_turns: int = 20
 
     # "Dead air"

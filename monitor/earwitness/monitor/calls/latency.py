@@ -58,9 +58,7 @@ def measure(scene: Scene, turn: TurnDraft, earlier_edge: bool) -> Measured:
         return Measured(reason="no_acoustic_anchor", at_least_ns=_at_least(scene, turn, a_on))
     latency = a_on - u_off
     began = scene.facts.connected_ns or 0
-    if latency < -scene.bounds.turn_end_ns or latency > min(
-        scene.horizon_ns - min(began, u_off), scene.bounds.longest_latency_ns
-    ):
+    if not -scene.bounds.turn_end_ns <= latency <= scene.horizon_ns - min(began, u_off):
         return Measured(reason="invalid")
     return Measured(latency_ns=latency)
 

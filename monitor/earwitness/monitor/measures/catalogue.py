@@ -97,6 +97,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         ("earwitness_latency_part_seconds",),
         "ms",
         "part",
+        -3 * S // 10,
     ),
     Measure(
         "dead_air",
