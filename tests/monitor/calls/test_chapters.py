@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from invented_calls.effort import effort
 
-from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.calls import chapters
+from earwitness.monitor.calls.heard import HeardCall, events_of
+from earwitness.monitor.calls.reckon import reckon
+from earwitness.monitor.calls.timeline import CallTimeline, fold
 
 S = 1_000_000_000
 Call = Callable[..., Any]
@@ -170,3 +173,20 @@ def test_a_label_changes_an_overlap_that_is_long_settled(call: Call, label: str)
     changed: Any = next(r for r in timeline.advance(6_000 * S) if r.kind == "overlap")
     assert (changed.cell, changed.decided_by) == ("FN" if label == "wanted" else "TN", "human")
     assert changed.revision == before.revision + 1
+
+
+def test_over_an_agent_that_never_falls_silent_no_cut_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    worked_out: list[int] = []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        worked_out.append(named["as_of_ns"])
+        return reckon(*given, **named)
+
+    monkeypatch.setattr(chapters, "reckon", counted)
+    spoken = tuple((n * 2 * S + S // 2, n * 2 * S + S) for n in range(200))
+    heard = HeardCall("music on hold", 400 * S, caller=spoken, agent=((0, 400 * S),))
+
+    records = fold(events_of(heard))
+
+    assert sum(r.kind == "overlap" for r in records) == 200
+    assert not worked_out

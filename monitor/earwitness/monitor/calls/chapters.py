@@ -33,7 +33,7 @@ def cut_here(
     """The past of a chapter that begins with the caller speech at ``edge_ns``, and the records that are settled by
     that; None where the call cannot be cut there. ``entries`` are the chapter's up to ``as_of_ns``, and ``facts`` what
     they say."""
-    if facts.ended is not None or not _nothing_open(facts, edge_ns, bounds):
+    if facts.ended is not None or not _nothing_open(facts, edge_ns, as_of_ns - LOOK_AHEAD_NS, bounds):
         return None
     found = reckon(facts, carry, bounds, as_of_ns=as_of_ns, over=False, wall_ns=wall_ns, tally=Tally())
     page = found.page
@@ -54,10 +54,15 @@ def cut_here(
     return _carry_on(found, own, start, cut_at, settled), settled
 
 
-def _nothing_open(facts: Facts, edge_ns: int, bounds: Bounds) -> bool:
-    """A cheap look at what would make a cut impossible, before anything is worked out."""
+def _nothing_open(facts: Facts, edge_ns: int, noticed_ns: int, bounds: Bounds) -> bool:
+    """A cheap look at what would make a cut impossible, before anything is worked out: over an agent that never falls
+    silent every onset of the caller would cost as much as the whole call so far. ``noticed_ns``: when the onset was."""
     before = edge_ns - bounds.match_ns
     if not any(run.plays and run.first_ns < before for run in facts.runs.values()) and not facts.agent_edges:
+        return False
+    if any(_last_is_start(own, noticed_ns) for own in _agent_edges(facts)):
+        return False
+    if any(run.first_ns < before and any(p.last_ns is None for p in run.plays) for run in facts.runs.values()):
         return False
     if any(tool.called_ns < edge_ns <= tool.last_ns or tool.ended_ns is None for tool in facts.tools.values()):
         return False
@@ -187,9 +192,17 @@ def _past_is_done(page: Page, facts: Facts, start_ns: int, cut_at_ns: int) -> bo
 
 def _edges(facts: Facts) -> list[list[Edge]]:
     """Edges of speech, source by source, but for the pipeline's own word on the agent where there is better."""
+    return [*facts.caller_edges.values(), *_agent_edges(facts)]
+
+
+def _agent_edges(facts: Facts) -> list[list[Edge]]:
     better = facts.had & {"agent:playout", "agent:audio", "agent:server"}
-    agent = (own for kind, own in facts.agent_edges.items() if kind != "decision" or not better)
-    return [*facts.caller_edges.values(), *agent]
+    return [own for kind, own in facts.agent_edges.items() if kind != "decision" or not better]
+
+
+def _last_is_start(own: Sequence[Edge], before_ns: int) -> bool:
+    """Whether the last edge that was noticed before a moment is the beginning of speech."""
+    return next((edge.start for edge in reversed(own) if edge.at_ns < before_ns), False)
 
 
 def _apart(edge: Edge, start_ns: int, cut_at_ns: int, bounds: Bounds) -> bool:
