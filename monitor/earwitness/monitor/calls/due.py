@@ -33,6 +33,8 @@ def due_ns(found: Reckoning, last_at_ns: int) -> int:
     for draft in found.page.talk.overlaps:
         moments += _overlap(scene, draft)
     moments += [at + scene.bounds.spurious_near_ns for at in scene.facts.interruptions[-3:]]
+    wordless = (u.off_ns for u in scene.utterances[-4:] if u.off_ns is not None and not u.words)
+    moments += [off + scene.bounds.words_reach_ns for off in wordless]
     return min((max(at, horizon + 1) for at in moments if at >= horizon), default=NEVER)
 
 
@@ -111,4 +113,3 @@ def _overlap(scene: Scene, draft: OverlapDraft) -> Iterator[int]:
         yield draft.sound.off_ns + bounds.stop_silence_ns
     if draft.pending and draft.u_off_ns is not None:
         yield draft.u_off_ns + bounds.noise_wait_ns
-        yield from (u.off_ns + bounds.words_reach_ns for u in scene.utterances[-4:] if u.off_ns is not None)

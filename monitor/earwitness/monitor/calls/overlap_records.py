@@ -53,7 +53,8 @@ def write_overlaps(page: Page) -> None:
 
 def _is_done(page: Page, draft: OverlapDraft, stop: Stop) -> bool:
     """Whether nothing that is still to come can change what the agent did about it."""
-    if draft.pending:
+    end, follow = draft.u_off_ns, page.scene.bounds.words_follow_ns
+    if draft.pending or (end is not None and page.scene.awaits_words(draft.u_on_ns, end + follow)):
         return False
     if stop.late(page.scene.bounds):
         return stop.uncertain or (stop.stopped_ns is not None and stop.lasting)

@@ -133,6 +133,15 @@ class Scene:
                 return sound, voice
         return None
 
+    def awaits_words(self, after_ns: int, to_ns: int) -> bool:
+        """Whether caller speech that began in a stretch of time may still get its first words."""
+        return self.recogniser and any(
+            after_ns < u.at_ns <= to_ns
+            and not (u.other or u.muted or u.words)
+            and self.horizon_ns - u.end_ns(self.horizon_ns) < self.bounds.words_reach_ns
+            for u in self.utterances
+        )
+
     def agent_spans(self) -> list[Span]:
         """When the agent was audible."""
         return union((on, s.end_ns(self.horizon_ns)) for on, s, _ in self._sounds)

@@ -39,9 +39,15 @@ def write_turns(page: Page) -> list[Standing]:
         if not shown or turn.doubtful:
             continue
         at = turn.u_off_ns if turn.u_off_ns is not None else start
-        final = fate.resolved and page.settled(done)
+        final = fate.resolved and page.settled(done) and (scene.over or not _awaits_words(scene, turn))
         page.add(Turn, page.turn_id(turn) or "", at, content, final=final, place_ns=start)
     return fates
+
+
+def _awaits_words(scene: Scene, turn: TurnDraft) -> bool:
+    """Whether words may still come that tell of the caller going on after the turn was taken for over."""
+    answered = turn.answer_ns
+    return answered is not None and scene.awaits_words(turn.start_ns, answered + scene.bounds.premature_after_ns)
 
 
 def _work(page: Page, turn: TurnDraft, fate: Standing) -> tuple[list[Run], int]:

@@ -150,9 +150,7 @@ def _is_noise(scene: Scene, draft: OverlapDraft) -> bool | None:
         return False
     if scene.over:
         return True
-    # The words of speech that began by then may still be on their way.
-    waits = any(scene.horizon_ns - u.end_ns(scene.horizon_ns) < scene.bounds.words_reach_ns for u in after)
-    return None if waits or scene.horizon_ns < until else True
+    return None if scene.horizon_ns < until or scene.awaits_words(draft.u_on_ns, until) else True
 
 
 def _wants_by_words(scene: Scene, draft: OverlapDraft) -> bool:
