@@ -7,7 +7,7 @@ gets its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,10 @@ NOISE_SHARE = 0.95
 """The bars lie where noise stays under this often, times the factors below."""
 NOTICE_FACTOR = 1.5
 EDGE_FACTOR = 1.2
+MOST_NOISE = 2.0
+"""Noise, voices of others too, goes beyond its own mean by less than this; a voice by far more."""
+MOST_SPLITS = 4
+LEAST_QUIET_FRAMES = 50
 IDLE_DB = -75.0
 """Below this lines do not differ: coded silence, dither, an idle microphone."""
 FLOOR_POWER = 10.0**-7.8
@@ -42,17 +46,37 @@ class Background:
     """The line is digitally silent between sounds: something before it let only speech through."""
 
 
-def background(powers: Floats, levels_db: Floats) -> Background:
-    """From the frames of a stretch and what surrounds it; ``levels_db`` of the same frames, all bands together."""
-    wide = smoothed(powers, NOTICE_FRAMES)
-    level = decibels(wide.sum(axis=1))
-    low, high = _two_levels(np.maximum(level, IDLE_DB))
-    quiet = level <= (low + high) / 2
-    bands = np.maximum(powers[quiet].mean(axis=0), np.float32(FLOOR_POWER / powers.shape[1]))
-    notice = float(np.quantile(excess(wide[quiet], bands), NOISE_SHARE)) * NOTICE_FACTOR
-    edge = float(np.quantile(excess(smoothed(powers, EDGE_FRAMES)[quiet], bands), NOISE_SHARE)) * EDGE_FACTOR
+def background(powers: Floats, levels_db: Floats, before: Background | None = None) -> Background:
+    """From the frames of a stretch and what surrounds it; ``levels_db`` of the same frames, all bands together.
+
+    Where somebody speaks without a pause the quiet frames are speech too: then the quieter among them are taken, and
+    where there is no pause at all, what was ``before``.
+    """
+    wide, narrow = smoothed(powers, NOTICE_FRAMES), smoothed(powers, EDGE_FRAMES)
+    level = np.maximum(decibels(wide.sum(axis=1)), np.float32(IDLE_DB))
     gated = float((levels_db <= GATED_DB).mean()) > GATED_SHARE
-    return Background(bands, max(notice, LEAST_NOTICE), max(edge, LEAST_EDGE), gated)
+    idle = FLOOR_POWER / powers.shape[1]
+    quiet = np.ones(level.size, np.bool_)
+    for _ in range(MOST_SPLITS):
+        quiet &= level <= sum(_two_levels(level[quiet])) / 2
+        if quiet.sum() < min(LEAST_QUIET_FRAMES, level.size // 4):
+            break
+        bands = _mean(powers[quiet], idle)
+        notice = float(np.quantile(excess(wide[quiet], bands), NOISE_SHARE))
+        if notice <= MOST_NOISE:
+            edge = float(np.quantile(excess(narrow[quiet], bands), NOISE_SHARE))
+            return Background(
+                bands, max(notice * NOTICE_FACTOR, LEAST_NOTICE), max(edge * EDGE_FACTOR, LEAST_EDGE), gated
+            )
+    if before is not None:
+        return replace(before, gated=gated)
+    return Background(np.zeros(powers.shape[1], np.float32) + np.float32(idle), LEAST_NOTICE, LEAST_EDGE, gated)
+
+
+def _mean(powers: Floats, least: float) -> Floats:
+    """Mean power of each band, no less than ``least``."""
+    mean: Floats = np.maximum(powers.mean(axis=0), np.float32(least))
+    return mean
 
 
 def _two_levels(level: Floats) -> tuple[float, float]:

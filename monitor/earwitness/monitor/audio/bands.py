@@ -37,8 +37,8 @@ class BandPowers:
         held = np.concatenate((self._held, samples))
         frames = max(0, (held.size - self._size) // self.step + 1)
         self._held = held[frames * self.step :]
-        if not frames:
-            return np.zeros((0, self.count), np.float32)
+        if not frames or not held.any():
+            return np.zeros((frames, self.count), np.float32)
         seen = np.lib.stride_tricks.sliding_window_view(held, self._size)[:: self.step][:frames]
         spectrum = np.fft.rfft(seen * self._window, axis=1)
         power = spectrum.real**2 + spectrum.imag**2

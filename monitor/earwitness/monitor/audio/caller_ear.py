@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from earwitness.monitor.audio.background import EDGE_FRAMES, IDLE_DB, NOTICE_FRAMES, background
+from earwitness.monitor.audio.background import EDGE_FRAMES, IDLE_DB, NOTICE_FRAMES, Background, background
 from earwitness.monitor.audio.bands import BandPowers, Floats, decibels, excess, frame_levels, smoothed
 from earwitness.monitor.audio.confirming import Confirming
 from earwitness.monitor.audio.echo import Leak
@@ -81,6 +81,7 @@ class CallerEar:
         """Number of the frame that all arrays begin with."""
         self._searched = 0
         """Frames before this one have been searched."""
+        self._around: Background | None = None
         self._speech, self._noise = _Mean(), _Mean()
         self.spans: list[FrameSpan] = []
         """Speech, in frames of 10 ms since the beginning; disjoint and in order."""
@@ -130,12 +131,15 @@ class CallerEar:
         """How far the frames stand out of the background of what is around them."""
         middle = start + HOP_FRAMES // 2
         lo, hi = max(0, middle - AROUND_FRAMES), min(len(self._powers), middle + AROUND_FRAMES)
-        around = background(self._powers[lo:hi], self._levels[lo:hi])
+        around = self._around = background(self._powers[lo:hi], self._levels[lo:hi], self._around)
         lo, hi = max(0, start - NOTICE_FRAMES), min(len(self._powers), end + NOTICE_FRAMES)
         powers, leaks = self._powers[lo:hi], self._leaks[lo:hi]
 
+        leaked = bool(leaks.any())
+
         def over(frames: int, bar: float) -> Floats:
-            sure = excess(smoothed(powers, frames), around.bands + smoothed(leaks, frames))
+            noise = around.bands + smoothed(leaks, frames) if leaked else around.bands
+            sure = excess(smoothed(powers, frames), noise)
             return sure[start - lo : end - lo] / np.float32(bar)
 
         levels = self._levels[start:end]

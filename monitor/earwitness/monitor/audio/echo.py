@@ -113,7 +113,7 @@ class LeakFinder:
                 return
             self._pause = min(2 * self._pause, MOST_PAUSE)
         self._rested = 0
-        self._fruitless += self._path is None
+        self._fruitless += self._path is None or self._left > MOST_LEFT
         if self._fruitless > OFTEN and self._fruitless % SELDOM:
             return
         mask = np.repeat(frames, self._step)
