@@ -50,3 +50,11 @@ def test_a_lane_is_as_wide_as_it_should_be_whatever_the_spans(
     spans: list[tuple[int, int]], length_ns: int, width: int
 ) -> None:
     assert len(lane(spans, Scale(length_ns, width))) == width
+
+
+def test_beyond_some_lines_marks_are_only_counted() -> None:
+    lines = marks([(n, "missed") for n in range(1_000)], Scale(1_000, 60))
+
+    assert len(lines) < 30
+    shown = sum(line.count("missed") for line in lines)
+    assert lines[-1] == f"… and {1_000 - shown} more: named below"

@@ -194,7 +194,8 @@ def test_no_mark_is_written_over_another(given_marks: list[tuple[int, str]]) -> 
     (row,) = rows_of(20 * S)
     marks = [Mark(at * 1_000_000, text, False) for at, text in sorted(given_marks)]
 
-    lines = lines_of_marks(row, marks)
+    lines, unseen = lines_of_marks(row, marks)
+    assert sum(map(len, lines)) + unseen == len(marks)
 
     assert sorted(m.text for line in lines for m in line) == sorted(m.text for m in marks)
     for line in lines:
@@ -235,3 +236,18 @@ def test_what_was_taken_back_is_not_drawn() -> None:
     ghost = made(Overlap, "o1", u_on_ns=ns(1), u_off_ns=ns(2), cell="FN", retracted=True)
 
     assert not any("barge-in" in t for t in texts(picture(call_of(5, ghost), Sides(ns(5)))))
+
+
+def test_what_a_row_has_no_room_for_is_counted() -> None:
+    overlaps = [
+        made(Overlap, f"o{n}", u_on_ns=ns(10) + n, u_off_ns=ns(11) + n, gave_way=False, cell="FN") for n in range(3_000)
+    ]
+    tools = [made(ToolCall, f"k{n}", name="find", called_ns=ns(12), ended_ns=ns(13)) for n in range(500)]
+
+    svg = picture(call_of(20, *overlaps, *tools), sides(20, [(10, 11)], [(0, 15)]))
+
+    assert height_of(svg) < 1_500
+    (said,) = (text for text in texts(svg) if text.startswith("…"))
+    counted = re.findall(r"([\d,]+) (tool call|mark)s", said)
+    drawn = sum(text.startswith("missed barge-in") for text in texts(svg))
+    assert {what: int(n.replace(",", "")) for n, what in counted}["mark"] == 3_000 - drawn

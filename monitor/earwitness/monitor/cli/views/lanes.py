@@ -8,6 +8,9 @@ from dataclasses import dataclass
 SPEECH, SILENCE = "▂", "·"
 S = 1_000_000_000
 
+MOST_LINES = 20
+"""Of notes under the lanes."""
+
 Span = tuple[int, int]
 """From, to, in nanoseconds of the call."""
 
@@ -63,8 +66,9 @@ def ruler(scale: Scale) -> str:
 
 
 def marks(notes: Sequence[tuple[int, str]], scale: Scale) -> list[str]:
-    """Notes under the lanes, each at its moment, in as few lines as they need."""
+    """Notes under the lanes, each at its moment, in as few lines as they need; beyond ``MOST_LINES`` only counted."""
     lines: list[str] = []
+    unseen = 0
     for at_ns, text in sorted(notes):
         cell = scale.cell(at_ns)
         # A note that would run over the right edge points to its moment from the left.
@@ -78,8 +82,11 @@ def marks(notes: Sequence[tuple[int, str]], scale: Scale) -> list[str]:
                 lines[i] = line.ljust(start) + shown
                 break
         else:
-            lines.append(" " * start + shown)
-    return lines
+            if len(lines) < MOST_LINES:
+                lines.append(" " * start + shown)
+            else:
+                unseen += 1
+    return [*lines, f"… and {unseen:,} more: named below"] if unseen else lines
 
 
 def minutes(at_ns: int) -> str:

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC
 
-from earwitness.monitor.calls.intervals import intersect
 from earwitness.monitor.calls.sides import Sides
 from earwitness.monitor.cli.views.call_view import call_view, head_lines, length_ns
-from earwitness.monitor.cli.views.picture_marks import agent_words, caller_words, waits_of
-from earwitness.monitor.cli.views.picture_row import DrawnRow
+from earwitness.monitor.cli.views.picture_marks import agent_words, caller_words, marks_of, waits_of
+from earwitness.monitor.cli.views.picture_row import DrawnRow, Shown
 from earwitness.monitor.cli.views.picture_rows import LEFT, WIDTH, rows_of
 from earwitness.monitor.cli.views.picture_svg import AGENT, CALLER, FAINT, INK, SOFT, Drawing, hatch
 from earwitness.monitor.cli.views.picture_text import cut, width_of
 from earwitness.monitor.cli.views.picture_words import placed_words
-from earwitness.monitor.contract.records import AnyRecord, Call, DeadAir, ToolCall
+from earwitness.monitor.contract.records import AnyRecord, Call
 
 HEAD_LINE, LEGEND = 18.0, 34.0
 
@@ -31,19 +30,20 @@ def picture(records: Sequence[AnyRecord], sides: Sides) -> str:
     rows = rows_of(max(length_ns(found, call), sides.length_ns))
     head = head_lines(found, call, dated=True)
     words = [*placed_words(rows, caller_words(found), "caller"), *placed_words(rows, agent_words(found), "agent")]
-    drawn = [DrawnRow(row, found, sides, words) for row in rows]
+    shown = Shown(sides, found, words, list(waits_of(found, sides.length_ns)), list(marks_of(found)))
+    drawn = [DrawnRow(row, shown) for row in rows]
     top = 16 + HEAD_LINE * len(head) + 12
     height = top + sum(row.height for row in drawn) + LEGEND
     text = "\n".join(call_view(found, width=100, zone=UTC))
     drawing = Drawing(WIDTH, height, title=f"Timeline of a call: {head[0]}", description=text)
     for n, line in enumerate(head):
         size, weight = (16, "bold") if n == 0 else (12, "normal")
-        shown = cut(" · ".join(line.strip().split("  ")), WIDTH - 32, size)
-        drawing.text(16, 28 + HEAD_LINE * n, shown, font_size=size, font_weight=weight)
+        fitted = cut(" · ".join(line.strip().split("  ")), WIDTH - 32, size)
+        drawing.text(16, 28 + HEAD_LINE * n, fitted, font_size=size, font_weight=weight)
     for row in drawn:
         row.draw(drawing, top)
         top += row.height
-    _legend(drawing, top + 6, found, sides)
+    _legend(drawing, top + 6, shown)
     return drawing.svg()
 
 
@@ -52,15 +52,13 @@ def height_of(svg: str) -> float:
     return float(svg.split('height="', 1)[1].split('"', 1)[0])
 
 
-def _legend(d: Drawing, y: float, found: Sequence[AnyRecord], sides: Sides) -> None:
+def _legend(d: Drawing, y: float, shown: Shown) -> None:
     """What the shapes mean; only those that are there."""
     d.line(16, y, WIDTH - 16, y, stroke=FAINT)
     x, base = LEFT, y + 18
-    both = bool(intersect(sides.caller, sides.agent))
     entries = (
-        ("speech", True), ("both", both), ("bracket", any(True for _ in waits_of(found, sides.length_ns))),
-        ("dead", any(isinstance(r, DeadAir) for r in found)), ("tool", any(isinstance(r, ToolCall) for r in found)),
-        ("others", bool(sides.others)),
+        ("speech", True), ("both", bool(shown.both)), ("bracket", bool(shown.waits)), ("dead", bool(shown.dead)),
+        ("tool", bool(shown.tools)), ("others", bool(shown.sides.others)),
     )  # fmt: skip
     for name, there in entries:
         if not there:

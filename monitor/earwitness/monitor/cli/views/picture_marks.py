@@ -22,6 +22,9 @@ from earwitness.monitor.contract.records import (
     Turn,
 )
 
+MOST_LINES = 24
+"""Of marks, and of tools, under one row: more than that nobody reads, and a picture must end somewhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -103,20 +106,24 @@ def overlap_mark(overlap: Overlap) -> str:
     return words
 
 
-def lines_of_marks(row: Row, marks: Sequence[Mark]) -> list[list[Mark]]:
-    """Marks in as few lines as they need, none over another."""
+def lines_of_marks(row: Row, marks: Sequence[Mark]) -> tuple[list[list[Mark]], int]:
+    """Marks in as few lines as they need, none over another, and how many have no room in ``MOST_LINES``."""
     lines: list[list[Mark]] = []
+    unseen = 0
     taken: list[list[tuple[float, float]]] = []
     for mark in marks:
         x, wide = row.x(mark.at_ns), width_of(mark.text, BOLD) + 8
         lo, hi = (x - wide, x + 6) if mark.leftwards(row) else (x - 6, x + wide)
         n = next((n for n, line in enumerate(taken) if all(hi + 6 < a or b + 6 < lo for a, b in line)), len(lines))
+        if n == MOST_LINES:
+            unseen += 1
+            continue
         if n == len(lines):
             lines.append([])
             taken.append([])
         lines[n].append(mark)
         taken[n].append((lo, hi))
-    return lines
+    return lines, unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +143,10 @@ class ToolBar:
         )
 
 
-def lines_of_tools(row: Row, tools: Sequence[ToolCall], end_ns: int) -> list[list[ToolBar]]:
-    """Tool calls of a row in as few lines as they need."""
+def lines_of_tools(row: Row, tools: Sequence[ToolCall], end_ns: int) -> tuple[list[list[ToolBar]], int]:
+    """Tool calls of a row in as few lines as they need, and how many have no room in ``MOST_LINES``."""
     lines: list[list[ToolBar]] = []
+    unseen = 0
     for tool in sorted(tools, key=lambda t: (t.called_ns, t.id)):
         span = (tool.called_ns, max(end_ns if tool.ended_ns is None else tool.ended_ns, tool.called_ns + 1))
         for _, left, wide in row.pieces([span]):
@@ -147,11 +155,19 @@ def lines_of_tools(row: Row, tools: Sequence[ToolCall], end_ns: int) -> list[lis
             lo, hi = bar.reach()
             free = (line for line in lines if all(hi + 8 < o.reach()[0] or o.reach()[1] + 8 < lo for o in line))
             line = next(free, None)
-            if line is None:
+            if line is not None:
+                line.append(bar)
+            elif len(lines) < MOST_LINES:
                 lines.append([bar])
             else:
-                line.append(bar)
-    return lines
+                unseen += 1
+    return lines, unseen
+
+
+def unseen_words(tools: int, marks: int) -> str:
+    """What a row has no room for; nothing where all is shown."""
+    bits = [wording.plural(n, name) for n, name in ((tools, "tool call"), (marks, "mark")) if n]
+    return f"… and {' and '.join(bits)} more: the call's text names them all" if bits else ""
 
 
 def dead_air_lines(record: DeadAir, span: Span, room: float) -> list[str]:
@@ -169,15 +185,20 @@ def dead_air_lines(record: DeadAir, span: Span, room: float) -> list[str]:
 
 
 def caller_words(found: Sequence[AnyRecord]) -> list[Words]:
-    """What the caller said: turns, and overlaps that opened none."""
-    turns = [r for r in found if isinstance(r, Turn) and r.text and r.u_on_ns is not None]
-    opened = {r.u_on_ns for r in turns}
-    said = [Words(r.u_on_ns, r.u_off_ns or r.u_on_ns, r.text) for r in turns if r.text and r.u_on_ns is not None]
-    for r in found:
-        inside = isinstance(r, Overlap) and any(w.start_ns <= r.u_on_ns < w.end_ns for w in said)
-        if isinstance(r, Overlap) and r.text and r.u_on_ns not in opened and not inside:
-            said.append(Words(r.u_on_ns, r.u_off_ns or r.u_on_ns, r.text))
-    return said
+    """What the caller said: turns, and overlaps that opened none and lie in none."""
+    said = [
+        (r.u_on_ns, isinstance(r, Overlap), r.u_off_ns or r.u_on_ns, r.text)
+        for r in found
+        if isinstance(r, Turn | Overlap) and r.text and r.u_on_ns is not None
+    ]
+    words: list[Words] = []
+    reach = -1
+    for start_ns, overlap, end_ns, text in sorted(said):
+        if overlap and (start_ns < reach or (words and words[-1].start_ns == start_ns)):
+            continue  # a turn's words have it
+        words.append(Words(start_ns, end_ns, text))
+        reach = max(reach, end_ns)
+    return words
 
 
 def agent_words(found: Sequence[AnyRecord]) -> list[Words]:

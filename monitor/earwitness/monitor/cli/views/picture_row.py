@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from earwitness.monitor.calls.bounds import S
 from earwitness.monitor.calls.intervals import Span, intersect
 from earwitness.monitor.calls.sides import Sides
 from earwitness.monitor.cli.views.lanes import minutes
 from earwitness.monitor.cli.views.picture_marks import (
+    Mark,
     Waiting,
     dead_air_lines,
     lines_of_marks,
     lines_of_tools,
-    marks_of,
-    waits_of,
+    unseen_words,
 )
 from earwitness.monitor.cli.views.picture_rows import LEFT, TRACK, Row
 from earwitness.monitor.cli.views.picture_svg import (
@@ -37,30 +38,47 @@ BAR, BAND, AXIS, GAP = 18.0, 62.0, 20.0, 20.0
 TOOL_LINE, MARK_LINE = 17.0, 16.0
 
 
+@dataclass(slots=True)
+class Shown:
+    """What the rows of a picture share, worked out once for all of them."""
+
+    sides: Sides
+    found: Sequence[AnyRecord]
+    words: Sequence[Placed]
+    waits: Sequence[Waiting]
+    marks: Sequence[Mark]
+    both: list[Span] = field(init=False)
+    dead: list[tuple[DeadAir, Span]] = field(init=False)
+    tools: list[ToolCall] = field(init=False)
+
+    def __post_init__(self) -> None:
+        end_ns = self.sides.length_ns
+        self.both = intersect(self.sides.caller, self.sides.agent)
+        self.dead = [
+            (r, (r.start_ns, end_ns if r.end_ns is None else r.end_ns)) for r in self.found if isinstance(r, DeadAir)
+        ]
+        self.tools = [r for r in self.found if isinstance(r, ToolCall)]
+
+
 class DrawnRow:
     """What one row shows, and how high it gets."""
 
-    def __init__(self, row: Row, found: Sequence[AnyRecord], sides: Sides, words: Sequence[Placed]) -> None:
-        self.row, self.sides = row, sides
-        self.caller_words = [w for w in words if w.row is row and w.who == "caller"]
-        self.agent_words = [w for w in words if w.row is row and w.who == "agent"]
-        self.waits = [
-            w for w in waits_of(found, sides.length_ns) if w.until_ns > row.start_ns and w.from_ns < row.end_ns
-        ]
-        self.dead = [
-            (r, (r.start_ns, sides.length_ns if r.end_ns is None else r.end_ns))
-            for r in found
-            if isinstance(r, DeadAir)
-        ]
-        self.tools = lines_of_tools(row, [r for r in found if isinstance(r, ToolCall)], sides.length_ns)
-        self.marks = lines_of_marks(row, [m for m in marks_of(found) if row.holds(m.at_ns)])
+    def __init__(self, row: Row, shown: Shown) -> None:
+        self.row, self.sides, self.dead, self.both = row, shown.sides, shown.dead, shown.both
+        self.caller_words = [w for w in shown.words if w.row is row and w.who == "caller"]
+        self.agent_words = [w for w in shown.words if w.row is row and w.who == "agent"]
+        self.waits = [w for w in shown.waits if w.until_ns > row.start_ns and w.from_ns < row.end_ns]
+        self.tools, unseen_tools = lines_of_tools(row, shown.tools, shown.sides.length_ns)
+        self.marks, unseen_marks = lines_of_marks(row, [m for m in shown.marks if row.holds(m.at_ns)])
+        self.unseen = unseen_words(unseen_tools, unseen_marks)
         above = max((len(w.lines) for w in self.caller_words), default=0)
         below = max((len(w.lines) for w in self.agent_words), default=0)
         self.caller_y = AXIS + 6 + above * LINE
         self.agent_y = self.caller_y + BAR + BAND
         self.tools_y = self.agent_y + BAR + 6 + below * LINE
         self.marks_y = self.tools_y + TOOL_LINE * len(self.tools)
-        self.height = self.marks_y + MARK_LINE * len(self.marks) + GAP
+        self.unseen_y = self.marks_y + MARK_LINE * len(self.marks)
+        self.height = self.unseen_y + (MARK_LINE if self.unseen else 0) + GAP
 
     def draw(self, d: Drawing, top: float) -> None:
         """Draw the row with its upper edge at ``top``."""
@@ -78,6 +96,8 @@ class DrawnRow:
             self._wait(d, wait, caller, agent)
         self._tools(d, top + self.tools_y)
         self._marks(d, top + self.marks_y)
+        if self.unseen:
+            d.text(LEFT, top + self.unseen_y + 12, self.unseen, fill=SOFT)
 
     def _axis(self, d: Drawing, top: float, bottom: float) -> None:
         row = self.row
@@ -101,7 +121,7 @@ class DrawnRow:
             d.rect(left, y, wide, BAR, rx=min(3.0, wide / 2), fill=colour, tip=_tip(who, start, end))
 
     def _both(self, d: Drawing, caller: float, agent: float) -> None:
-        for (start, end), left, wide in self.row.pieces(intersect(self.sides.caller, self.sides.agent)):
+        for (start, end), left, wide in self.row.pieces(self.both):
             y, high = caller + BAR, agent - caller - BAR
             d.rect(left, y, wide, high, fill="#f3eefc")
             d.rect(left, y, wide, high, fill=hatch("both"), stroke=BOTH, tip=_tip("both talk", start, end))
