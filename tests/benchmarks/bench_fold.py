@@ -1,16 +1,23 @@
-"""CPU of the timeline worker: one event through the fold, one record through the windows, a read of 1,000 label sets.
+"""CPU and memory of the timeline worker: events through the fold, records through the windows, open calls held, a read
+of 1,000 label sets.
 
-Run as a script; prints, judges nothing. ``--calls N`` and ``--labels N`` for other sizes.
+Run as a script; prints, judges nothing. ``--labels N`` and ``--memory-calls N`` for other sizes.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import random
+import subprocess
+import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.monitor import CALLS_A_TICK
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.decoder import decode_event_fast
@@ -19,9 +26,9 @@ from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.log.protocol import Entry
 from earwitness.monitor.measures.windows import Windows
 
-S = 1_000_000_000
-HOUR_NS = 1_700_006_400 * S
-BATCH = 2_000
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from demo_calls import HOUR_NS, S, Sent, demo_call, demo_calls
 
 
 def call_events(call: int, start_ns: int, turns: int = 6) -> list[Any]:
@@ -59,29 +66,87 @@ def call_events(call: int, start_ns: int, turns: int = 6) -> list[Any]:
     return made
 
 
-def bench_fold(calls: int) -> None:
-    """Calls that overlap, read in batches as a worker that catches up reads them."""
+def synthetic_calls(calls: int) -> list[Sent]:
+    """Calls of the plainest kind, in the order in which their events came: ten events a turn."""
     draw = random.Random(1)
     events = [e for c in range(calls) for e in call_events(c, HOUR_NS + draw.randrange(600 * S))]
-    events.sort(key=lambda e: e.wall_ns)
-    payloads = [(encode(e), e.call_id, e.wall_ns) for e in events]
+    return sorted(Sent(e.wall_ns, encode(e), e.call_id) for e in events)
+
+
+class TimedWindows(Windows):
+    """Windows that know what they cost, read as a metrics page reads them."""
+
+    spent_s = 0.0
+
+    def apply(self, old: AnyRecord | None, new: AnyRecord, *, arrived_ns: int | None = None) -> None:
+        """Apply, and look at the clock."""
+        began = time.process_time()
+        super().apply(old, new, arrived_ns=arrived_ns)
+        self.spent_s += time.process_time() - began
+
+
+def bench_fold(name: str, sent: Sequence[Sent], batch: int) -> None:
+    """Events as a timeline worker reads them: decoded, sorted in, judged batch by batch and by the clock of each
+    second. The bare decoding, in turn with it, is the baseline."""
     fold = TimelineFold(MonitorSettings())
-    decode_s = add_s = settle_s = 0.0
-    for first in range(0, len(payloads), BATCH):
-        batch = payloads[first : first + BATCH]
-        t0 = time.process_time()
-        decoded = [decode_event_fast(payload) for payload, _, _ in batch]
-        t1 = time.process_time()
-        for i, ((payload, key, wall_ns), event) in enumerate(zip(batch, decoded, strict=True)):
-            fold.add(Entry("events", 0, first + i, key, payload, wall_ns + S // 10), event)
-        t2 = time.process_time()
+    windows = fold.windows = TimedWindows()
+    for window_s in (60, 300, 3_600, 86_400):
+        windows.read("response_latency", window_s=window_s, as_of_ns=sent[0].wall_ns)
+    decode_s = all_s = 0.0
+    tick_ns, chunk = 0, max(batch, 1_000)
+    began = time.process_time()
+    for first in range(0, len(sent), batch):
+        if first % chunk == 0:
+            all_s += (paused := time.process_time()) - began
+            for one in sent[first : first + chunk]:
+                decode_event_fast(one.payload)
+            began = time.process_time()
+            decode_s += began - paused
+        for n, (wall_ns, payload, call_id) in enumerate(sent[first : first + batch], first):
+            fold.add(Entry("events", 0, n, call_id, payload, wall_ns + S // 20), decode_event_fast(payload))
         fold.settle()
-        decode_s, add_s, settle_s = decode_s + t1 - t0, add_s + t2 - t1, settle_s + time.process_time() - t2
-    n = len(payloads)
-    print(f"fold of {n} events of {calls} calls in batches of {BATCH}, us of CPU an event")
-    for name, seconds in (("decode", decode_s), ("sort in", add_s), ("judge and count", settle_s)):
-        print(f"  {name:18} {seconds / n * 1e6:8.2f}")
-    print(f"  {'together':18} {(decode_s + add_s + settle_s) / n * 1e6:8.2f}")
+        now_ns = sent[min(first + batch, len(sent)) - 1].wall_ns + S // 20
+        if now_ns >= tick_ns:
+            tick_ns = now_ns + S
+            fold.advance(now_ns, most=CALLS_A_TICK)
+    all_s += time.process_time() - began
+    decode, count, whole = (s / len(sent) * 1e6 for s in (decode_s, windows.spent_s, all_s))
+    print(
+        f"  {name:34} {batch:6} {len(sent):8} {decode:8.2f} {whole - decode - count:8.2f} {count:8.2f} {whole:8.2f}"
+        f" {whole / decode:8.1f}"
+    )
+
+
+def bench_memory(calls: int, length_s: float) -> None:
+    """What open calls take, in a process of its own: resident memory beyond what one call takes."""
+    code = f"import bench_fold; print(bench_fold.memory_kb({calls}, {length_s}))"
+    here = str(Path(__file__).parent)
+    ran = subprocess.run([sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=True)
+    kb = float(ran.stdout.split()[-1])
+    print(f"  {calls} open calls of {length_s:.0f} s: {kb:.0f} kB a call; 10,000 of them {kb * 10:.0f} MB")
+
+
+def memory_kb(calls: int, length_s: float) -> float:
+    """Resident kB a call, after all were read and judged."""
+    fold, before = TimelineFold(MonitorSettings()), 0
+    for number in range(-20, calls):
+        if number == 0:
+            gc.collect()
+            before = _resident_kb()
+        sent = demo_call(number + 20, HOUR_NS, length_s, ended=False)
+        for first in range(0, len(sent), 50):
+            for one in sent[first : first + 50]:
+                entry = Entry("events", 0, 0, one.call_id, one.payload, one.wall_ns + S // 20)
+                fold.add(entry, decode_event_fast(one.payload))
+            fold.settle()
+    fold.settle()
+    gc.collect()
+    return (_resident_kb() - before) / calls
+
+
+def _resident_kb() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0])
 
 
 def turns_of(labels: int, count: int) -> list[AnyRecord]:
@@ -124,10 +189,21 @@ def bench_windows(labels: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=300)
     parser.add_argument("--labels", type=int, default=1_000)
+    parser.add_argument("--memory-calls", type=int, default=400)
     given = parser.parse_args()
-    bench_fold(given.calls)
+    print("fold, us of CPU an event (windows of 1 min, 5 min, 1 h and 24 h are read)")
+    print(f"  {'calls':34} {'batch':>6} {'events':>8} {'decode':>8} {'fold':>8} {'windows':>8} {'all':>8} {'ratio':>8}")
+    for batch in (1, 50, 2_000):
+        bench_fold("demo, 1 call of 1 min", demo_calls(1, 60, 0), batch)
+        bench_fold("demo, 1 call of 20 min", demo_calls(1, 1_200, 0), batch)
+        bench_fold("demo, 300 open calls, 15 s of each", demo_calls(300, 15, 15, ended=False), batch)
+    bench_fold("demo, 100 calls of 1 min in 2 min", demo_calls(100, 60, 60), 2_000)
+    bench_fold("demo, 10,000 open calls, 1 s of each", demo_calls(10_000, 1, 2, ended=False), 2_000)
+    bench_fold("synthetic, 300 calls in 10 min", synthetic_calls(300), 2_000)
+    print("memory")
+    bench_memory(given.memory_calls, 60)
+    bench_memory(given.memory_calls, 120)
     bench_windows(given.labels)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.fold import PRESSING_NS, WAITING_NS, TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.log.protocol import Entry
 
@@ -68,3 +69,40 @@ def test_the_skew_of_a_bot_is_known_from_its_first_event(make_bot: Any) -> None:
     give(fold, make_bot("c1", agent="early", wall_error_s=30).start().made[:1], at_s=0)
 
     assert fold.skews.by_agent() == {"early": 30.0}
+
+
+def judged(fold: TimelineFold, event: Any) -> set[str]:
+    """What one event, arriving 0.1 s after it was made, brings to light."""
+    fold.add(Entry("earwitness.events", 0, 0, event.call_id, b"", event.wall_ns + S // 10), event)
+    return {change.new.id for change in fold.settle()}
+
+
+def test_an_answer_is_known_before_long_though_events_flow_on(make_bot: Any) -> None:
+    fold, seen_ns = TimelineFold(MonitorSettings()), dict[str, int]()
+    asked, others = make_bot("c1").start().asks(2).made, make_bot("c2").start()
+    for n in range(60):
+        others.add(ev.AgentText, 1 + n / 10, response_id="r9", spoken="word")
+    for event in sorted([*asked, *others.made], key=lambda e: (e.wall_ns, e.call_id)):
+        for record_id in judged(fold, event):
+            seen_ns.setdefault(record_id, event.wall_ns)
+    first_sound = next(e for e in asked if e.kind == "playout" and e.phase == "first")
+    assert seen_ns["t1"] - first_sound.wall_ns <= PRESSING_NS + S // 10
+
+
+def test_what_nobody_waits_for_waits_no_longer_than_is_said(make_bot: Any) -> None:
+    fold, bot = TimelineFold(MonitorSettings()), make_bot("c1").start()
+    give(fold, bot.made)
+    made = len(bot.made)
+    for n in range(80):
+        bot.add(ev.Stage, 1 + n / 10, service="llm", metric="ttfb", value_s=0.2)
+    seen = [bool(judged(fold, event)) for event in bot.made[made:]]
+    assert seen.index(True) == round(WAITING_NS / S * 10)
+
+
+def test_all_is_judged_when_nothing_more_comes(make_bot: Any) -> None:
+    fold, bot = TimelineFold(MonitorSettings()), make_bot("c1").start()
+    give(fold, bot.made)
+    bot.add(ev.Stage, 1, service="llm", metric="ttfb", value_s=0.2)
+    assert judged(fold, bot.made[-1]) == set()
+    assert len(fold.settle()) == 1
+    assert fold.settle() == []

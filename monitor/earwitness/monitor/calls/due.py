@@ -32,10 +32,19 @@ def due_ns(found: Reckoning, last_at_ns: int) -> int:
     ]
     for draft in found.page.talk.overlaps:
         moments += _overlap(scene, draft)
+<<<<<<< HEAD
     moments += [at + scene.bounds.spurious_near_ns for at in scene.facts.interruptions[-3:]]
     wordless = (u.off_ns for u in scene.utterances[-4:] if u.off_ns is not None and not u.words)
     moments += [off + scene.bounds.words_reach_ns for off in wordless]
+=======
+    moments += [at + scene.bounds.spurious_near_ns for at in scene.facts.interruptions[-3:] if _cuts(scene, at)]
+>>>>>>> 6161220 (wip7)
     return min((max(at, horizon + 1) for at in moments if at >= horizon), default=NEVER)
+
+
+def _cuts(scene: Scene, at_ns: int) -> bool:
+    """Whether there was a sound of the agent that an interruption may have cut."""
+    return scene.audible_at(at_ns) is not None or scene.audible_at(max(at_ns - scene.bounds.match_ns, 0)) is not None
 
 
 def _silence(found: Reckoning) -> Iterator[int]:
@@ -49,15 +58,15 @@ def _silence(found: Reckoning) -> Iterator[int]:
             yield voice.off_ns + bounds.dead_air_ns
     if found.stretches and found.stretches[-1].end_ns is None:
         yield scene.horizon_ns + 1
-    if scene.caller_edges and scene.agent_edges:
-        ends = [sound.off_ns for sound in sounds] + [segment.off_ns for segment in scene.segments[-3:]]
-        known = [end for end in ends if end is not None]
-        yield from (
-            end + bounds.dead_air_ns for end in (*known, scene.facts.connected_ns or 0, found.page.carry.cut_ns)
-        )
-        if len(known) == len(ends) and scene.horizon_ns >= max(known, default=0) + bounds.dead_air_ns:
-            # Whoever owes nothing yet may come to owe it.
-            yield scene.horizon_ns + 1
+    ends = [sound.off_ns for sound in sounds] + [s.off_ns for s in scene.segments[-3:] if not s.echo]
+    known = [end for end in ends if end is not None]
+    if len(known) < len(ends) or not scene.caller_edges or not scene.agent_edges:
+        return
+    quiet_since = (*known, scene.facts.connected_ns or 0, found.page.carry.cut_ns)
+    yield from (end + bounds.dead_air_ns for end in quiet_since)
+    if scene.horizon_ns >= max(known, default=0) + bounds.dead_air_ns:
+        # Whoever owes nothing yet may come to owe it.
+        yield scene.horizon_ns + 1
 
 
 def _unheard(found: Reckoning) -> Iterator[int]:

@@ -30,6 +30,8 @@ class Floor:
     """The agent's sounds are told by what was written to the transport."""
     spoke: bool = False
     """The caller has spoken since."""
+    overlap_ns: int | None = None
+    """When the caller began to speak over the agent, or something to cut it off, if that was after the last look."""
 
     def is_pressing(self, event: AnyEvent, at_ns: int, dead_air_ns: int) -> bool:
         """Whether an event that came after the last look can change a record at once; ``at_ns``: where it lies."""
@@ -49,15 +51,22 @@ class Floor:
             self.agent_audible, self.quiet_since_ns = False, at_ns
             return False
         if kind == "interruption":
-            return self.agent_audible or self.unsettled
+            if self.agent_audible and not self.spoke:
+                self.overlap_ns = at_ns
+            return self.unsettled
         if kind in ("speech_started", "speech_ended"):
             if e.party == "agent":
                 return not self.playout
-            if self.agent_audible or self.unsettled or e.party == "other":
+            if e.party == "other":
                 return True
             if kind == "speech_ended":
-                return not (self.awaiting or self.spoke)
-            self.spoke = True
+                return self.agent_audible or self.unsettled or not (self.awaiting or self.spoke)
+            first, self.spoke = not self.spoke, True
+            if self.agent_audible:
+                # Over the agent's words, what the agent does about it comes first: `overlap_ns`.
+                if first:
+                    self.overlap_ns = at_ns
+                return self.unsettled
             quiet_since = self.quiet_since_ns
             if quiet_since is None:
                 return False

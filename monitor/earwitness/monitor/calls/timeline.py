@@ -138,7 +138,11 @@ class CallTimeline:
             self._sort_in(entry)
         self.last_at_ns = max(self.last_at_ns, at)
         if not self.pressing:
-            self.pressing = self.ended or self._floor.is_pressing(event, at, self.bounds.dead_air_ns)
+            floor = self._floor
+            self.pressing = self.ended or floor.is_pressing(event, at, self.bounds.dead_air_ns)
+            if floor.overlap_ns is not None:
+                self.due_ns = min(self.due_ns, floor.overlap_ns + self.bounds.stop_silence_ns)
+                floor.overlap_ns = None
         return True
 
     def advance(self, as_of_ns: int) -> list[AnyRecord]:
