@@ -63,8 +63,10 @@ def no_impossible_moment(records: Iterable[Any], as_of_ns: int) -> None:
             assert a is None or b is None or a <= b, (record.kind, record.id, begin, a, end, b)
 
 
-def parts_sum_to_the_whole(records: Iterable[Any]) -> None:
-    """The parts of a latency, the two halves of it, and the shares of the call's time."""
+def parts_sum_to_the_whole(records: Iterable[Any], events: Iterable[Any] = ()) -> None:
+    """The parts of a latency, the two halves of it, and the shares of the call's time, less that in which nobody knows
+    whether the agent was still heard: the events tell whether there was any."""
+    all_known = not any(e.kind == "playout" and e.uncertain for e in events)
     for r in records:
         if r.kind == "turn":
             assert (r.response_latency_ns is None) == (r.parts_ns == {} and r.response_latency_ns != 0)
@@ -74,7 +76,8 @@ def parts_sum_to_the_whole(records: Iterable[Any]) -> None:
                 assert r.endpoint_delay_ns + r.agent_ttfa_ns == r.response_latency_ns
         elif r.kind == "call" and r.talk_ns:
             assert set(r.talk_ns) == {"caller", "agent", "both", "nobody"}
-            assert sum(r.talk_ns.values()) == max(r.ended_ns - (r.connected_ns or 0), 0)
+            lasted = max(r.ended_ns - (r.connected_ns or 0), 0)
+            assert sum(r.talk_ns.values()) == lasted if all_known else sum(r.talk_ns.values()) <= lasted
         elif r.kind == "dead_air" and r.end_ns is not None:
             assert r.agent_ns + r.tool_ns + r.hold_ns + r.caller_ns <= r.end_ns - r.start_ns
 
@@ -139,7 +142,10 @@ def the_report_is_sound(shown: dict[str, Any], records: Sequence[Any]) -> None:
         assert len(known) + len(censored) == (4 if section["n"] else 0)
     cells = shown["summary"]["interruptions"]
     overlaps = [r for r in records if r.kind == "overlap"]
-    counted = sum(cells[name] for name in ("tp", "fn", "fp", "tn", "unknown", "terminal"))
+    dead_air = shown["summary"]["dead_air"]
+    assert cells["reason"] == dead_air["reason"]
+    assert (dead_air["n"] is None) == (cells["tp"] is None) == (cells["reason"] is not None)
+    counted = sum(cells[name] or 0 for name in ("tp", "fn", "fp", "tn", "unknown", "terminal"))
     apart = sum(o.cell is None and o.terminal is None and o.wanted != "unknown" for o in overlaps)
     assert counted + apart == len(overlaps)
     for name in ("missed_rate", "false_yield_rate"):

@@ -56,7 +56,7 @@ def test_no_moment_lies_outside_the_call(events: list[Any], as_of_ns: int) -> No
 @effort(40)
 @given(any_call)
 def test_the_parts_sum_to_the_whole(events: list[Any]) -> None:
-    sound.parts_sum_to_the_whole(ended(events))
+    sound.parts_sum_to_the_whole(ended(events), events)
 
 
 @effort(40)

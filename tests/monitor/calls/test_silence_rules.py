@@ -65,9 +65,12 @@ def test_audio_that_may_still_be_playing_is_no_silence(call: Call) -> None:
     assert sum(told.call.talk_ns.values()) == 12_000_000_000  # of 16 s nobody knows
 
 
-def test_the_agents_own_words_come_back_are_no_speech_of_the_callers(call: Call) -> None:
-    story = call().connected().bot(1, 3, "your balance is forty dollars", why="greeting", name="g", cut=True)
-    story.user(2.5, 5, "your balance is forty", final_at=5.2).interruption(2.8)
+def test_the_agents_own_sound_come_back_is_no_speech_of_the_callers(call: Call) -> None:
+    story = (
+        call(caller_edges=("audio",)).connected().bot(1, 3, "your balance is forty dollars", why="greeting", cut=True)
+    )
+    story.edge(True, 2.5, evidence="audio").edge(False, 5, evidence="audio", echo=True).interruption(2.8)
     told = story.end(12).told()
     assert [(o.want_class, o.cell) for o in told.overlaps] == [("echo", "FP")]
     assert (told.dead_air, told.call.talk_ns["caller"], told.call.talk_ns["both"]) == ([(3, 12)], 0, 0)
+    assert told.call.outcome == "silent"

@@ -34,7 +34,7 @@ def test_what_can_be_read_folds_soundly_and_the_rest_is_refused(chance: random.R
     records = at_once(read, AT_WORST_NS).records()
     sound.no_impossible_duration(records, AT_WORST_NS)
     sound.no_impossible_moment(records, AT_WORST_NS)
-    sound.parts_sum_to_the_whole(records)
+    sound.parts_sum_to_the_whole(records, read)
     sound.nothing_is_counted_twice(records)
     report(records)
     for record in records:

@@ -86,8 +86,6 @@ class _Walk:
                 self._overlap(utterance, *audible, set_aside="muted" if utterance.muted else "other_participant")
             return
         utterance.echo = is_echo(scene, utterance)
-        for segment in utterance.segments:
-            segment.echo = utterance.echo
         after = self._goes_on_after_interruption(utterance)
         if audible is None:
             if not utterance.echo and not self._joins_last_overlap(utterance):

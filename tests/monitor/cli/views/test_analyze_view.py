@@ -67,8 +67,8 @@ def test_a_calls_row_counts_as_the_headline_does() -> None:
 
 
 def test_only_an_agent_that_may_have_been_asked_to_stop_has_a_time_to_stop() -> None:
-    overlap = {"gave_way": True, "terminal": None, "u_on_s": 1.0, "a_off_s": 1.4}
-    overlaps = [overlap | {"wanted": wanted} for wanted in ("no", None)]
+    overlap: dict[str, Any] = {"gave_way": True, "terminal": None, "u_on_s": 1.0, "a_off_s": 1.4}
+    overlaps: list[dict[str, Any]] = [overlap | {"wanted": wanted} for wanted in ("no", None)]
     overlaps.append(overlap | {"wanted": "yes", "a_off_s": 1.2, "gave_way": False, "terminal": "natural_end"})
     call = {
         "call_id": "c1", "measuring_point": "pipeline", "duration_s": 60.0, "outcome": None, "turns": [],
