@@ -32,13 +32,9 @@ def due_ns(found: Reckoning, last_at_ns: int) -> int:
     ]
     for draft in found.page.talk.overlaps:
         moments += _overlap(scene, draft)
-<<<<<<< HEAD
-    moments += [at + scene.bounds.spurious_near_ns for at in scene.facts.interruptions[-3:]]
+    moments += [at + scene.bounds.spurious_near_ns for at in scene.facts.interruptions[-3:] if _cuts(scene, at)]
     wordless = (u.off_ns for u in scene.utterances[-4:] if u.off_ns is not None and not u.words)
     moments += [off + scene.bounds.words_reach_ns for off in wordless]
-=======
-    moments += [at + scene.bounds.spurious_near_ns for at in scene.facts.interruptions[-3:] if _cuts(scene, at)]
->>>>>>> 6161220 (wip7)
     return min((max(at, horizon + 1) for at in moments if at >= horizon), default=NEVER)
 
 
