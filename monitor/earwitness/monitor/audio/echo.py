@@ -128,6 +128,8 @@ class LeakFinder:
             return
         kept, crossed = self._normal * KEPT, self._cross * KEPT
         self._fit(heard, past, frames, kept, crossed)
+        if self._path is None:
+            return
         silent = self._reduced(heard, past, frames)
         if LEAST_FRAMES // 2 <= silent.sum() < frames.sum():
             frames = silent
