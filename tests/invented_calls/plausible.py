@@ -23,20 +23,27 @@ AGENT_EDGES = (("playout", "decision"),) * 4 + (("playout", "audio", "decision")
 class Teller:
     """Tells one call. Choices come from ``chance``; the first of several is the plainest."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, *, prompt: bool = False) -> None:
         self.chance = chance
+        self.prompt = prompt
+        """No end of a sound is lost, and no word comes later than the contract expects."""
         self.script = Script()
-        self.now = 0.0
+        self.now = self.free = 0.0
         self.runs = self.tools = 0
         self.realtime = self.maybe(0.15)
         self.caller_edges = chance.choice(CALLER_EDGES)
         self.agent_edges = chance.choice(AGENT_EDGES)
         self.recogniser = self.maybe(0.85)
+        self.stop_s = chance.choice([0.2, 0.8])
         self.said_by_agent = ""
 
     def maybe(self, share: float) -> bool:
         """True in about that share of cases."""
         return self.chance.randrange(100) >= 100 - round(share * 100)
+
+    def is_told(self) -> bool:
+        """Whether the end of a sound is reported."""
+        return self.prompt or self.maybe(0.97)
 
     def some(self, low_s: float, high_s: float) -> float:
         """A length of time, in whole 10 ms."""
@@ -154,8 +161,7 @@ class Teller:
         on = self.now + chance.choice([0.8, 0.2, 1.5, 4.0])
         off = on
         for _ in range(chance.choice([1, 1, 1, 2, 3])):
-            off = on + self.some(0.3, 3.0)
-            self._utter(on, off, chance.choice(CALLER_SAYS))
+            off = self._utter(on, on + self.some(0.3, 3.0), chance.choice(CALLER_SAYS))
             on = off + chance.choice([0.5, 0.2, 1.0, 2.5])
         d = off + chance.choice([0.4, 0.2, 1.2])
         self.now = d
@@ -196,13 +202,16 @@ class Teller:
 
     # the caller
 
-    def _utter(self, on: float, off: float, words: str, *, party: str = "caller", **more: Any) -> None:
-        """Caller speech as each of the call's detectors sees it, and its words."""
+    def _utter(self, on: float, off: float, words: str, *, party: str = "caller", **more: Any) -> float:
+        """Caller speech as each of the call's detectors sees it, and its words; when it ended. Who still speaks begins
+        nothing new."""
         edge = self.script.edge
+        on, off = max(on, self.free), off + max(self.free - on, 0.0)
+        self.free = off + self.stop_s + 0.35
         if "vad" in self.caller_edges or party == "other":
             edge(True, on, on + 0.2, party, "vad", **more)
-            if self.maybe(0.97):
-                edge(False, off, off + self.chance.choice([0.2, 0.8]), party, "vad", **more)
+            if self.is_told():
+                edge(False, off, off + self.stop_s, party, "vad", **more)
         if "audio" in self.caller_edges:
             snr: Any = self.chance.choice([30.0, 30.0, 9.0, None])
             edge(True, on + 0.02, on + 0.1, party, "audio", snr_db=snr, **more)
@@ -212,6 +221,7 @@ class Teller:
             edge(False, off + 0.5, off + 0.5, party, "server", **more)
         if words:
             self._words(on, off, words, more.get("participant"), party=party)
+        return off
 
     def _words(self, on: float, off: float, words: str, participant: str | None, *, party: str = "caller") -> None:
         if not self.recogniser:
@@ -231,7 +241,7 @@ class Teller:
             put(off + 0.05, "transcript", text=text, final=False, form=form, **more)
         if self.maybe(0.1):
             return
-        late = chance.choice([0.3, 0.1, 1.2, 2.8, 6.0])
+        late = chance.choice([0.3, 0.1, 1.2] if self.prompt else [0.3, 0.1, 1.2, 2.8, 6.0])
         put(off + late, "transcript", text=words, final=True, in_context=chance.choice([None, True, False]), **more)
         if self.maybe(0.05):
             put(off + late + 0.2, "transcript", text=words + " again", final=True, **more)
@@ -312,18 +322,18 @@ class Teller:
                 put(on, "playout", phase="first", edge_ns=ns(on), response_id=named)
                 whole = chance.choice([False, None]) if not cut else True
                 fast: dict[str, Any] = {"uncertain": True, "written_ns": ns(off - on + 1)} if self.maybe(0.05) else {}
-                if self.maybe(0.97):
+                if self.is_told():
                     put(off + 0.02, "playout", phase="last", edge_ns=ns(off), response_id=named,
                         truncated=whole if n == len(stretches) - 1 else False, **fast)  # fmt: skip
                 if self.maybe(0.05):
                     put(off + 0.5, "playout", phase="drained", edge_ns=ns(off + 0.4), response_id=named)
             if "audio" in self.agent_edges:
                 self.script.edge(True, on, on, "agent", "audio")
-                if self.maybe(0.97):
+                if self.is_told():
                     self.script.edge(False, off, off + 0.1, "agent", "audio")
         if "decision" in self.agent_edges:
             self.script.edge(True, a_on, a_on, "agent", "decision")
-            if self.maybe(0.97):
+            if self.is_told():
                 self.script.edge(False, a_off, a_off + 0.35, "agent", "decision")
 
     def _talk_into(self, a_on: float, a_off: float) -> None:
@@ -338,6 +348,8 @@ class Teller:
             self.script.put(at + 0.25, "interruption", cause="user_turn")
 
 
-def plausible_calls(most_blocks: int = 6) -> st.SearchStrategy[list[Any]]:
-    """Events of calls that could have been."""
-    return st.randoms(use_true_random=False).map(lambda chance: Teller(chance).tell(most_blocks).events())
+def plausible_calls(most_blocks: int = 6, *, prompt: bool = False) -> st.SearchStrategy[list[Any]]:
+    """Events of calls that could have been; ``prompt``: nothing was lost or came very late."""
+    return st.randoms(use_true_random=False).map(
+        lambda chance: Teller(chance, prompt=prompt).tell(most_blocks).events()
+    )

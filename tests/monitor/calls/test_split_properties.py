@@ -6,8 +6,9 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from invented_calls.altered import lived
 from invented_calls.effort import effort
 from invented_calls.folded import LONG_AFTER_NS, Uncut, at_once, content, shuffled
 from invented_calls.plausible import plausible_calls
@@ -15,6 +16,8 @@ from invented_calls.script import CALL_ID, S
 
 from earwitness.monitor.calls.timeline import CallTimeline
 
+GATHERED = frozenset({"revision", "tool_ids", "generations", "cancelled_generation", "stalled", "text"})
+"""What a turn gathers as long as work for it goes on."""
 CHANCE = st.randoms(use_true_random=False)
 
 
@@ -120,3 +123,23 @@ def test_nothing_changes_before_it_is_due(events: list[Any], chance: random.Rand
             if due > as_of + 1:
                 as_of = chance.choice([as_of + 1, (as_of + due) // 2, due - 1])
                 assert timeline.advance(as_of) == []
+
+
+@effort(40)
+@given(plausible_calls(8, prompt=True), CHANCE)
+def test_the_numbers_of_a_final_record_change_no_more_while_the_call_goes_on(
+    events: list[Any], chance: random.Random
+) -> None:
+    assume(events[0].caller_edges and events[0].agent_edges)
+    assume(not any(getattr(e, "party", None) == "other" for e in events))
+    timeline, finals = CallTimeline(CALL_ID), dict[str, dict[str, Any]]()
+    for event in lived(events):
+        if event.kind == "call_ended":
+            break  # what comes then comes late: words that were under way, the application's own outcome
+        timeline.add(event)
+        if chance.randrange(6) == 0:
+            for record in timeline.advance(event.at_ns):
+                told = {name: value for name, value in record.model_dump().items() if name not in GATHERED}
+                assert finals.get(record.id, told) == told
+                if record.final:
+                    finals[record.id] = told
