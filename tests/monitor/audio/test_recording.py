@@ -19,6 +19,7 @@ from earwitness.monitor.audio.wav import Block
 from earwitness.monitor.calls.heard import Expectation, HeardCall, events_of
 from earwitness.monitor.calls.report import report
 from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.errors import BadInput
 
 S = 1_000_000_000
 Hears = Callable[..., HeardCall]
@@ -255,6 +256,24 @@ def test_a_channel_that_carries_nothing_is_unobserved(hears: Hears, usual: Call,
     assert (heard.caller if silent == "caller" else heard.agent) == ()
     assert (heard.agent if silent == "caller" else heard.caller) != ()
     assert "nothing of this side was recorded" in heard.details[f"{silent} channel"]
+
+
+@pytest.mark.parametrize("offset", [0.05, -0.3])
+def test_a_constant_offset_is_no_sound(hears: Hears, usual: Call, offset: float) -> None:
+    heard = hears(usual.caller + offset, usual.agent + offset)
+
+    assert_heard(usual.agent_s, seconds(heard.agent))
+    assert_heard(usual.caller_s, own(heard), within_s=0.3)
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.3])
+def test_the_same_sound_in_both_channels_is_no_call_of_two_sides(hears: Hears, usual: Call, offset: float) -> None:
+    both = usual.caller + usual.agent
+    dither = np.random.default_rng(1).normal(size=both.size).astype(np.float32) * 1e-4
+
+    with pytest.raises(BadInput, match="both channels hold the same sound: it is mono"):
+        hears(both + offset, both + offset + dither)
+    hears(usual.caller + 0.3, usual.agent + 0.3)
 
 
 def test_samples_at_full_scale_are_remarked_on(hears: Hears, usual: Call) -> None:

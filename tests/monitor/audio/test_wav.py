@@ -145,7 +145,12 @@ def test_what_is_no_recording_is_named(call: Path, raw: bytes, says: str) -> Non
     ("sides", "rate_hz", "named", "says"),
     [
         (SIDES[:, 0], HZ, {}, "is mono; caller and agent are needed on a channel each"),
-        (np.column_stack((SIDES, SIDES)), HZ, {}, "has 4 channels; name the caller's and the agent's"),
+        (
+            np.column_stack((SIDES, SIDES)),
+            HZ,
+            {},
+            "has 4 channels; name both sides' with --caller-channel",
+        ),
         (SIDES, HZ, {"caller_channel": 2}, "no channel 2 for the caller"),
         (SIDES, HZ, {"caller_channel": 1, "agent_channel": 1}, "channel 1 cannot be both"),
         (SIDES, 6_000, {}, "sampled at 6000 Hz; give it at 8,000 to 48,000 Hz"),
@@ -159,6 +164,15 @@ def test_a_call_on_other_channels_or_rates_is_refused_and_never_silent(
 
     with pytest.raises(BadInput, match=says):
         both_sides(call, **named)
+
+
+def test_a_name_that_is_no_text_is_opened_too(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"call\xff.wav")
+    soundfile.write(os.fsencode(path), SIDES, HZ)
+
+    caller, _ = both_sides(path)
+
+    assert len(caller) == len(SIDES)
 
 
 def test_what_lies_on_no_disk_is_refused_at_once(tmp_path: Path) -> None:

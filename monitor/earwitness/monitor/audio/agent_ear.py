@@ -35,7 +35,8 @@ class AgentEar:
     def feed(self, samples: Floats, leak: Leak | None = None) -> None:
         """Whole frames of samples, full scale 1; ``leak`` is what was already taken out of them as the other side's."""
         frames = samples[: samples.size // self._step * self._step].reshape(-1, self._step)
-        self._levels = np.concatenate((self._levels, decibels(np.square(frames).mean(axis=1))))
+        # A constant offset is no sound, however great.
+        self._levels = np.concatenate((self._levels, decibels(frames.var(axis=1))))
         remains = np.zeros_like(samples) if leak is None else leak.samples * np.float32(np.sqrt(leak.left))
         self._leak_db = np.concatenate((self._leak_db, frame_levels(remains, self._step)))
         while self._levels.size >= self._done - self._first + HOP_FRAMES + AROUND_FRAMES:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from earwitness.monitor import wording
 from earwitness.monitor.audio.agent_ear import AgentEar
 from earwitness.monitor.audio.bands import Floats
 from earwitness.monitor.audio.caller_ear import ECHO_LEAST_DELAY_S, CallerEar, FrameSpan
@@ -21,6 +23,7 @@ from earwitness.monitor.audio.resampling import Resampler, Samples
 from earwitness.monitor.audio.wav import Block, StereoRecording
 from earwitness.monitor.calls.heard import HeardCall
 from earwitness.monitor.calls.intervals import Span, clip, subtract
+from earwitness.monitor.errors import BadInput
 
 VoiceActivity = Literal["accurate", "fast"]
 Party = Literal["caller", "agent"]
@@ -32,6 +35,8 @@ IDLE_PEAK = 8
 FULL_SCALE = 32_100
 """The loudest codes of mu-law and A-law count as full scale too."""
 CLIPPED_SHARE = 0.0005
+ALIKE_SHARE = 0.001
+"""Channels whose difference has no more than this of the power of one are two copies: a leak is quieter by far."""
 ECHO_LEAST_NS = 200_000_000
 APART_NS = 50_000_000
 MODELS: dict[VoiceActivity, Callable[[int], Confirming]] = {"accurate": SileroVoice, "fast": WebrtcVoice}
@@ -44,17 +49,25 @@ def hear(
     agent_channel: int | None = None,
     voice_activity: VoiceActivity = "accurate",
     call_id: str | None = None,
+    shown: str | None = None,
 ) -> HeardCall:
     """What both sides of a recording said and when, in nanoseconds since its beginning.
 
     Channels count from 0; in a stereo file the agent's is the other one. A side of digital silence is ``unobserved``:
-    it has no spans, and that does not mean that it was silent. ``call_id`` is the file's name unless given.
+    it has no spans, and that does not mean that it was silent. ``call_id`` is the file's name unless given;
+    ``shown`` is what a complaint calls the file.
 
-    Raises ``BadInput`` for what is no recording of two sides (see ``StereoRecording``).
+    Raises ``BadInput`` for what is no recording of two sides (see ``StereoRecording``), the same sound in both channels
+    included.
     """
-    with StereoRecording(path, caller_channel=caller_channel, agent_channel=agent_channel) as recording:
+    with StereoRecording(path, caller_channel=caller_channel, agent_channel=agent_channel, shown=shown) as recording:
         ears = Ears(recording.rate_hz, voice_activity)
         ears.hear(recording.blocks())
+        if ears.alike:
+            raise BadInput(
+                "both channels hold the same sound: it is mono; caller and agent are needed on a channel each",
+                where=wording.printable(str(path) if shown is None else shown),
+            )
         details = {
             "rate": f"{recording.rate_hz} Hz",
             "coding": recording.coding,
@@ -95,6 +108,23 @@ class _Channel:
         return self.most - self.least <= 2 * IDLE_PEAK
 
 
+class _Power:
+    """Power of a signal with its mean taken off, over all that was fed."""
+
+    def __init__(self) -> None:
+        self._sum, self._squares, self._count = 0.0, 0.0, 0
+
+    def add(self, samples: npt.NDArray[np.generic]) -> None:
+        self._sum += float(samples.sum(dtype=np.float64))
+        self._squares += float(np.square(samples, dtype=np.float64).sum())
+        self._count += samples.size
+
+    @property
+    def power(self) -> float:
+        count = max(self._count, 1)
+        return max(self._squares / count - (self._sum / count) ** 2, 0.0)
+
+
 class Ears:
     """Both sides of a recording at its own rate."""
 
@@ -107,6 +137,12 @@ class Ears:
         self._delays_s: dict[Party, float] = {}
         """By the side in whose channel the other was found: how late."""
         self._not_numbers = 0
+        self._sound, self._difference = _Power(), _Power()
+
+    @property
+    def alike(self) -> bool:
+        """Both channels hold the same sound: nobody can tell the sides apart."""
+        return not self.unobserved and self._difference.power <= ALIKE_SHARE * self._sound.power
 
     @property
     def duration_ns(self) -> int:
@@ -180,6 +216,8 @@ class Ears:
             self._channels["caller"].add(block.caller)
             self._channels["agent"].add(block.agent)
             self._not_numbers += block.not_numbers
+            self._sound.add(block.caller)
+            self._difference.add(block.caller.astype(np.float32) - block.agent)
             both = np.stack([one.feed(pcm) for one, pcm in zip(converters, (block.caller, block.agent), strict=True)])
             held = np.concatenate((held, both.astype(np.float32) / np.float32(32768.0)), axis=1)
             while held.shape[1] >= size:

@@ -45,12 +45,14 @@ class StereoRecording:
     """A recording of one call, caller and agent on a channel each. A context manager.
 
     Raises ``BadInput`` for what is no such recording: unreadable, empty, no audio, one channel, more than two without
-    both named, a rate outside 8 to 48 kHz.
+    both named, a rate outside 8 to 48 kHz. ``shown`` is what a complaint calls the file, its path unless given.
     """
 
-    def __init__(self, path: Path, *, caller_channel: int = 0, agent_channel: int | None = None) -> None:
+    def __init__(
+        self, path: Path, *, caller_channel: int = 0, agent_channel: int | None = None, shown: str | None = None
+    ) -> None:
         self.path = path
-        self._where = wording.printable(str(path))
+        self._where = wording.printable(str(path) if shown is None else shown)
         self._file: Any = self._opened()
         try:
             self.rate_hz = int(self._file.samplerate)
@@ -74,16 +76,17 @@ class StereoRecording:
         """All samples in order, about 2 s at a time. Raises ``BadInput`` where the file cannot be read on."""
         frames = int(self.rate_hz * BLOCK_S)
         caller, agent = self.caller_channel, self.agent_channel
+        floats = self._file.subtype in {"FLOAT", "DOUBLE"}
         heard = 0
         while True:
             try:
-                read: npt.NDArray[np.float32] = self._file.read(frames, dtype="float32", always_2d=True)
+                read: npt.NDArray[Any] = self._file.read(frames, "float32" if floats else "int16", always_2d=True)
             except (soundfile.LibsndfileError, RuntimeError, OSError) as error:
                 raise self._bad(f"unreadable after {heard / self.rate_hz:.1f} s ({_reason(error)})") from error
             if not len(read):
                 break
             heard += len(read)
-            bad = int(read.size - np.isfinite(read).sum())
+            bad = int(read.size - np.isfinite(read).sum()) if floats else 0
             if bad:
                 read = np.nan_to_num(read, nan=0.0, posinf=0.0, neginf=0.0)
             yield Block(_sixteen_bit(read[:, caller]), _sixteen_bit(read[:, agent]), bad)
@@ -99,7 +102,8 @@ class StereoRecording:
             if not head:
                 raise self._bad("is empty")
             instead = _mending(head, self.path.stat().st_size)
-            return soundfile.SoundFile(_Mended(self.path, instead) if instead else str(self.path))
+            # Names are bytes: those that are no UTF-8 are files too.
+            return soundfile.SoundFile(_Mended(self.path, instead) if instead else os.fsencode(self.path))
         except OSError as error:
             raise self._bad(f"cannot be read: {error.strerror or error}") from error
         except (soundfile.LibsndfileError, ValueError, TypeError, RuntimeError) as error:
@@ -110,7 +114,9 @@ class StereoRecording:
             raise self._bad("is mono; caller and agent are needed on a channel each: record in stereo")
         if agent is None:
             if self.channels > 2:
-                raise self._bad(f"has {self.channels} channels; name the caller's and the agent's")
+                raise self._bad(
+                    f"has {self.channels} channels; name both sides' with --caller-channel and --agent-channel"
+                )
             agent = 1 - caller
         for party, channel in (("caller", caller), ("agent", agent)):
             if not 0 <= channel < self.channels:
@@ -174,9 +180,10 @@ def _mending(head: bytes, size: int) -> dict[int, bytes]:
     return {}
 
 
-def _sixteen_bit(samples: npt.NDArray[np.float32]) -> Samples:
-    pcm: Samples = np.clip(np.rint(samples * np.float32(32768.0)), -32768, 32767).astype(np.int16)
-    return pcm
+def _sixteen_bit(samples: npt.NDArray[Any]) -> Samples:
+    if samples.dtype == np.int16:
+        return np.ascontiguousarray(samples)
+    return np.clip(np.rint(samples * np.float32(32768.0)), -32768, 32767).astype(np.int16)
 
 
 def _reason(error: Exception) -> str:
