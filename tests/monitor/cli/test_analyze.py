@@ -248,10 +248,37 @@ def test_a_file_with_a_mistake_is_named(content: object, says: str, tmp_path: Pa
         (["--caller-channel", "-1"], '--caller-channel: "-1" is no channel'),
         (["--agent-channel", "left"], "--agent-channel: names the channel of the caller too"),
         (["--voice-activity", "best"], "invalid choice: 'best'"),
+        (["--svg", ""], '--svg "": give the picture a name that ends in .svg or .png'),
+        (["--recording", ""], '--recording "": is held against a live call'),
+        ([""], '"": is no name that a file can have'),
+        (["a\0b"], "is no name that a file can have"),
     ],
 )
 def test_options_that_are_none(options: list[str], says: str, intervals: Path, capsys: Capture) -> None:
     assert says in complaint(capsys, intervals, *options)
+
+
+def test_a_mono_recording_on_standard_input_is_called_so(wav: Path, capsys: Capture, monkeypatch: Any) -> None:
+    sound, rate = soundfile.read(wav)
+    soundfile.write(wav, sound[:, 0], rate)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(wav.read_bytes())))
+
+    assert complaint(capsys, "-").startswith("earwitness: standard input: is mono")
+
+
+def test_the_same_file_by_two_names_is_one_call(wav: Path, capsys: Capture) -> None:
+    assert len(run(capsys, wav, wav.parent / "." / ".." / wav.parent.name / wav.name)["calls"]) == 1
+
+
+@pytest.mark.parametrize("moment", [10**18, 2**63 - 1])
+def test_a_call_too_long_for_ticks_is_named(moment: int, tmp_path: Path, make_call: MakeCall, capsys: Capture) -> None:
+    events = [json.loads(encode(event)) for event in make_call()]
+    events[-1]["at_ns"] = moment
+    path = as_file(tmp_path, "calls.jsonl", "\n".join(map(json.dumps, events)))
+
+    said = complaint(capsys, path, "--profile", "tau-voice")
+
+    assert "lasts over two days" in said
 
 
 def test_no_escape_sequence_of_a_name_or_a_word_reaches_the_terminal(tmp_path: Path, capsys: Capture) -> None:

@@ -158,12 +158,19 @@ def test_broken_lines_are_named_and_the_rest_is_analysed(tmp_path: Path, make_ca
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        pytest.param(b"RIFF\x24\x00\x00\x00WAVEfmt ", "is no audio that can be read", id="a recording that was cut off"),
-        pytest.param(b"\x1f\x8b\x08\x00", "compressed by gzip; unpack it first", id="compressed"),
-        pytest.param(b"PNG\x00\x01\x02", "is binary", id="binary"),
+        pytest.param(
+            b"RIFF\x24\x00\x00\x00WAVEfmt ", "is no audio that can be read", id="a recording that was cut off"
+        ),
+        pytest.param(
+            b"\x1f\x8b\x08\x00",
+            "is no recording and no event log: compressed by gzip; unpack it first",
+            id="compressed",
+        ),
+        pytest.param('{"caller": []}'.encode("utf-16"), "UTF-16 text; save it as UTF-8", id="UTF-16"),
+        pytest.param(b"PNG\x00\x01\x02", "no event log: binary", id="binary"),
         pytest.param(b"name,value\n1,2\n", "holds no event; expected one JSON object a line", id="another text"),
         pytest.param(b'{"kind": "turn"}\n', "holds no event", id="JSON of another kind"),
-        pytest.param(b"", "is empty: no event in it", id="empty"),
+        pytest.param(b"", "is empty", id="empty"),
     ],
 )
 def test_a_file_of_a_wrong_kind_is_one_line(content: bytes, says: str, tmp_path: Path, capsys: Capture) -> None:

@@ -104,6 +104,9 @@ def test_several_recordings_of_one_file_are_calls_of_their_own() -> None:
         ),
         pytest.param([line("caller", float("nan"), 1)], {}, 'c.rttm:1: start "nan" is no number of seconds', id="NaN"),
         pytest.param(["SPEAKER c 1 x 1 <NA> <NA> a <NA>"], {}, 'start "x" is no number of seconds', id="no number"),
+        pytest.param(
+            ["SPEAKER c 1 1_0 1 <NA> <NA> a <NA>"], {}, 'start "1_0" is no number of seconds', id="digits grouped"
+        ),
         pytest.param(["SPEAKERS c 1 0 1"], {}, 'c.rttm:1: "SPEAKERS" is no type of line that RTTM has', id="no type"),
         pytest.param([";; nothing"], {}, "c.rttm: holds no SPEAKER line: nobody spoke", id="empty"),
     ],

@@ -18,6 +18,7 @@ from earwitness.monitor.calls.recording_agreement import (
 from earwitness.monitor.calls.sides import facts_of
 from earwitness.monitor.calls.timeline import fold
 from earwitness.monitor.cli.call_files import CallFiles, Listening, read_calls
+from earwitness.monitor.cli.opened_file import EMPTY
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.errors import BadInput
 
@@ -54,7 +55,7 @@ def recordings_for(call_ids: Iterable[str], asked: str, listening: Listening) ->
     """The recordings named by ``--recording``: a file is of the one call, a folder holds one for each call by its name
     (as ``EARWITNESS_RECORD`` writes them). Raises BadInput."""
     live, path = sorted(call_ids), Path(asked)
-    where = f"--recording {wording.printable(asked)}"
+    where = f"--recording {wording.printable(asked) or EMPTY}"
     if not live:
         raise BadInput("is held against a live call, and no event log is given", where=where)
     if path.is_dir():

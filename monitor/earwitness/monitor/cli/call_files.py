@@ -5,6 +5,7 @@ Recordings (audio, RTTM, intervals) are said in events too, so that one fold ser
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -54,14 +55,15 @@ class CallFiles:
 
 
 def read_calls(names: Sequence[str], listening: Listening | None = None) -> CallFiles:
-    """Read all files (``-``: standard input), each once. A recording is a call by its file's name, by its whole path
-    where several have the same; events of one call id belong together, whichever files they stand in.
+    """Read all files (``-``: standard input), each once, by whichever name it is given. A recording is a call by its
+    file's name, by its whole path where several have the same; events of one call id belong together, whichever files
+    they stand in.
 
     Raises BadInput for what cannot be read, and for words or expectations that are not for exactly one recording.
     """
     listening = Listening() if listening is None else listening
     found = CallFiles()
-    distinct = list(dict.fromkeys(names))
+    distinct = list({_place(name): name for name in reversed(names)}.values())[::-1]
     called = Counter(Path(name).name for name in distinct)
     for name in distinct:
         own = "standard input" if name == "-" else Path(name).name if called[Path(name).name] == 1 else name
@@ -72,6 +74,10 @@ def read_calls(names: Sequence[str], listening: Listening | None = None) -> Call
         language = listening.language or heard.details.get("language")
         found.calls[call_id] = events_of(_completed(heard, listening), language=language)
     return found
+
+
+def _place(name: str) -> str:
+    return name if name in ("", "-") else os.path.abspath(name)  # noqa: PTH100 - a link is a file of its own
 
 
 def _take(found: CallFiles, given: OpenedFile, kind: FileKind, own: str, listening: Listening) -> None:
@@ -106,6 +112,7 @@ def _recordings(given: OpenedFile, kind: FileKind, own: str, listening: Listenin
                     agent_channel=listening.agent_channel,
                     voice_activity=listening.voice_activity,
                     call_id=own,
+                    shown=given.shown,
                 )
             ]
     text = whole(given)

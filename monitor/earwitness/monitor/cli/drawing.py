@@ -8,6 +8,7 @@ from pathlib import Path
 from earwitness.monitor import wording
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.sides import Sides, sides_of
+from earwitness.monitor.cli.opened_file import EMPTY
 from earwitness.monitor.cli.views.picture import height_of, picture
 from earwitness.monitor.cli.views.picture_png import png
 from earwitness.monitor.contract.events import AnyEvent
@@ -21,7 +22,9 @@ def picture_path(name: str) -> Path:
     """Where the picture goes. Raises BadInput for a name that ends in neither ``.svg`` nor ``.png``."""
     path = Path(name)
     if path.suffix.lower() not in FORMATS:
-        raise BadInput("give the picture a name that ends in .svg or .png", where=f"--svg {wording.printable(name)}")
+        raise BadInput(
+            "give the picture a name that ends in .svg or .png", where=f"--svg {wording.printable(name) or EMPTY}"
+        )
     return path
 
 

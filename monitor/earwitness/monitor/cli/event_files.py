@@ -17,6 +17,8 @@ _OTHER_KINDS = {
     b"\x1f\x8b": "compressed by gzip; unpack it first",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it first",
     b"PK": "a zip archive",
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
     b"SQLite format 3": "an embedded log; `earwitness calls --log` reads it",
 }
 
@@ -59,7 +61,7 @@ def events_in(given: OpenedFile) -> EventFile:
     found = _read(given.shown, given.file)
     if found.events == 0:
         if not found.broken:
-            raise BadInput("is empty: no event in it", where=given.shown)
+            raise BadInput("is empty", where=given.shown)
         first = found.broken[0]
         why = f"line {first.line}: {first.detail}"
         raise BadInput(
@@ -72,7 +74,7 @@ def _read(name: str, file: BinaryIO) -> EventFile:
     found = EventFile(name)
     for number, line in enumerate(_lines(file), start=1):
         if number == 1 and (kind := _other_kind(line)):
-            raise BadInput(f"is {kind}, no recording and no event log", where=name)
+            raise BadInput(f"is no recording and no event log: {kind}", where=name)
         text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
         if not text:
             continue

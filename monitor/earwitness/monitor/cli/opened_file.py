@@ -16,6 +16,8 @@ from earwitness.monitor.errors import BadInput
 
 HEAD_BYTES = 65_536
 _STDIN = "-"
+EMPTY = '""'
+"""How a name of no characters is shown: a variable of a script that was never set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class OpenedFile:
 @contextmanager
 def opened(name: str) -> Generator[OpenedFile]:
     """Open a file, or standard input for ``-``. Raises BadInput for what cannot be opened or read."""
-    shown = "standard input" if name == _STDIN else name
-    if "\0" in name:
+    shown = "standard input" if name == _STDIN else name or EMPTY
+    if not name or "\0" in name:
         raise BadInput("is no name that a file can have", where=shown)
     try:
         if name == _STDIN:

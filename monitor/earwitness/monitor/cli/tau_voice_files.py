@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from earwitness.monitor import wording
-from earwitness.monitor.calls.bounds import Bounds
+from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.calls.profiles.tau_voice import TICK_NS, TauVoice, TickCall, tau_voice
 from earwitness.monitor.calls.profiles.ticks import ticks_of
 from earwitness.monitor.calls.sides import sides_of
@@ -15,6 +15,7 @@ from earwitness.monitor.cli.call_files import CallFiles, Listening, read_calls, 
 from earwitness.monitor.cli.file_kinds import kind_of
 from earwitness.monitor.cli.opened_file import opened
 from earwitness.monitor.errors import BadInput
+from earwitness.monitor.recordings.json_reading import LONGEST_S
 from earwitness.monitor.recordings.tick_file import read_ticks
 
 
@@ -46,7 +47,10 @@ def read_tau_voice(names: Sequence[str], listening: Listening, bounds: Bounds) -
     if len(lengths) > 1:
         different = ", ".join(f"{tick_ns / 1e9:g} s in {name}" for tick_ns, name in lengths.items())
         raise BadInput(f"ticks of different lengths cannot be counted together: {different}", where="--profile")
-    for events in files.calls.values():
-        calls.append(ticks_of(sides_of(events, bounds=bounds), fold(events, bounds=bounds)))
+    for call_id, events in files.calls.items():
+        sides = sides_of(events, bounds=bounds)
+        if sides.length_ns > LONGEST_S * S:
+            raise BadInput("lasts over two days: too long to be cut into ticks", where=wording.printable(call_id))
+        calls.append(ticks_of(sides, fold(events, bounds=bounds)))
     files.told[:0] = told
     return tau_voice(calls, tick_ns=next(iter(lengths), TICK_NS)), files

@@ -87,7 +87,7 @@ def _take(talks: dict[str, _Talk], fields: list[str], where: str) -> None:
 
 def _time(field_: str, name: str, where: str) -> int:
     try:
-        seconds = float(field_)
+        seconds = math.nan if "_" in field_ else float(field_)
     except ValueError:
         seconds = math.nan
     if not math.isfinite(seconds):

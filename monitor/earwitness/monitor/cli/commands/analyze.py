@@ -29,7 +29,7 @@ def execute(arguments: argparse.Namespace) -> int:
     arguments.log = None
     settings = settings_of(arguments)
     bounds = bounds_of(settings.bounds, settings.words)
-    path = picture_path(arguments.svg) if arguments.svg else None
+    path = picture_path(arguments.svg) if arguments.svg is not None else None
     listening = listening_of(arguments)
     if arguments.profile is not None:
         return _profile(arguments, listening, bounds)
@@ -37,7 +37,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if path is not None:
         one_of(files.calls, arguments.call)  # before the work, since it may be wrong
     live = files.calls.keys() - files.recordings.keys()
-    recordings = recordings_for(live, arguments.recording, listening) if arguments.recording else {}
+    recordings = recordings_for(live, arguments.recording, listening) if arguments.recording is not None else {}
     records: list[AnyRecord] = []
     for events in files.calls.values():
         records += fold(events, bounds=bounds)

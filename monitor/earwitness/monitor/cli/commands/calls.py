@@ -29,7 +29,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.limit < 1:
         raise BadInput("choose 1 or more", where="--limit")
 
-    path = picture_path(arguments.svg) if arguments.svg else None
+    path = picture_path(arguments.svg) if arguments.svg is not None else None
     if path is not None and not arguments.call_id:
         raise BadInput("a picture shows one call: say which, as in `earwitness calls ID --svg FILE`", where="--svg")
 
