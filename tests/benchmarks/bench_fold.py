@@ -133,7 +133,8 @@ def memory_kb(calls: int, length_s: float) -> float:
         if number == 0:
             gc.collect()
             before = _resident_kb()
-        sent = demo_call(number + 20, HOUR_NS, length_s, ended=False)
+        # One after the other, so that each is judged at its own events' arrival; none is judged when it is silent.
+        sent = demo_call(number + 20, HOUR_NS + round((number + 20) * length_s * S), length_s, ended=False)
         for first in range(0, len(sent), 50):
             for one in sent[first : first + 50]:
                 entry = Entry("events", 0, 0, one.call_id, one.payload, one.wall_ns + S // 20)
