@@ -21,7 +21,8 @@ LONGEST_S = 0.5
 TAPS_S = 0.02
 AHEAD_S = 0.002
 """The path is sought from 2 ms before the peak to 18 ms after it: a small room."""
-PEAK_OVER_MEAN = 12.0
+PEAK_OVER_MEAN = 8.0
+"""Of 5 s: sounds that have nothing to do with each other reach 6, a leak 10 to 60."""
 SOURCE_DB = -45.0
 SOURCE_PEAK = 0.003
 HEARD_DB = -68.0
@@ -150,7 +151,7 @@ class LeakFinder:
         # lag l of the circular correlation is heard[n] with past[n - l]; a delay d is past[n + shift - d]
         window = np.abs(lags[(np.arange(longest) - shift) % size])
         peak = int(window.argmax())
-        if window[peak] < PEAK_OVER_MEAN * np.sqrt(np.square(window).mean()) / 2.0:
+        if window[peak] < PEAK_OVER_MEAN * np.sqrt(np.square(window).mean()):
             return None
         return peak * (2 if half else 1)
 
