@@ -121,6 +121,16 @@ def test_a_tool_that_was_cancelled_stays_so(call: Call) -> None:
     assert (tool.status, tool.ended_ns, tool.duration_ns) == ("cancelled", 2 * S, None)
 
 
+@pytest.mark.parametrize(("after", "text"), [(3.0, SAID), (3.0 + HAIR, None)])
+@pytest.mark.parametrize("timed", [True, False])
+def test_words_belong_to_speech_within_three_seconds(call: Call, after: float, text: str | None, timed: bool) -> None:
+    at = round((2.0 + after) * 1000) * 10**6
+    times = {"utterance_start_ns": at, "utterance_end_ns": at + S} if timed else {}
+    story = talk(call).bot(0.1, 0.5, why="greeting").user(1.0, 2.0)
+    (turn,) = story.final(SAID, 2.0 + after, **times).end(20.0).told().turns
+    assert turn.text == text
+
+
 # "Interruptions"
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 from invented_calls import sound
+from invented_calls.altered import moved_back
 from invented_calls.effort import effort
-from invented_calls.folded import Uncut, at_once, content, shuffled
+from invented_calls.folded import OF_ARRIVAL, Uncut, at_once, content, shuffled
 from invented_calls.script import CALL_ID
 
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
@@ -137,3 +139,32 @@ def test_its_events_are_of_the_contract(heard: HeardCall) -> None:
     assert all(a.at_ns <= b.at_ns and a.seq + 1 == b.seq for a, b in pairwise(events))
     told_words = sum(len(w.text.split()) for w in heard.words)
     assert sum(len(e.text.split()) for e in events if e.kind == "transcript") == told_words
+
+
+@effort(40)
+@given(recordings(), st.sampled_from([10, 75, 640]))
+def test_silence_before_it_changes_no_number_but_that_of_silence(heard: HeardCall, tenths: int) -> None:
+    by = tenths * TENTH
+
+    def moved(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        return tuple((begin + by, end + by) for begin, end in spans)
+
+    later = replace(
+        heard,
+        duration_ns=heard.duration_ns + by,
+        caller=moved(heard.caller),
+        agent=moved(heard.agent),
+        echo=moved(heard.echo),
+        others=moved(heard.others),
+        words=tuple(replace(w, start_ns=w.start_ns + by, end_ns=w.end_ns + by) for w in heard.words),
+        expectations=tuple(replace(e, at_ns=None if e.at_ns is None else e.at_ns + by) for e in heard.expectations),
+    )
+
+    def spoken(one: HeardCall) -> dict[str, dict[str, Any]]:
+        told = content(at_once(events_of(one)).records(), without=OF_ARRIVAL | {"events", "facts"})
+        return {record_id: fields for record_id, fields in told.items() if fields["kind"] != "dead_air"}
+
+    after = moved_back(spoken(later), by)
+    if after["call"]["talk_ns"]:
+        after["call"]["talk_ns"] = after["call"]["talk_ns"] | {"nobody": after["call"]["talk_ns"]["nobody"] - by}
+    assert after == spoken(heard)

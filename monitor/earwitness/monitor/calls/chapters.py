@@ -138,7 +138,7 @@ def _words_cross(page: Page, start_ns: int, cut_at_ns: int) -> bool:
         known = [n for n in (one.start_ns, one.end_ns) if n is not None]
         if one.at_ns < cut_at_ns:
             earlier.add(one.utterance)
-            if not one.final and known and max(known) > start_ns - reach:
+            if not one.final and known and max(known) >= start_ns - reach:
                 return True
         elif not one.final and (one.utterance in earlier or (known and min(known) < start_ns)):
             return True

@@ -120,7 +120,7 @@ def _home(one: Said, segments: Sequence[Segment], bounds: Bounds, horizon_ns: in
         end = one.end_ns if one.end_ns is not None else start
         near = [(_distance(s, start, end, horizon_ns), s) for s in segments]
         best = min(near, key=lambda pair: pair[0], default=None)
-        if best is not None and best[0] < reach:
+        if best is not None and best[0] <= reach:
             return best[1]
         return None
     begun = [s for s in segments if s.start_ns <= one.at_ns and one.at_ns - s.end_ns(horizon_ns) <= reach]
