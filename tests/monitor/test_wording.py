@@ -64,3 +64,10 @@ def test_a_group_is_named_by_agent_version_and_the_rest() -> None:
 
 def test_a_label_key_from_outside_is_as_harmless_as_its_value() -> None:
     assert wording.group_name([("a\x1b[31m\u202eb", "c\x1b]0;d")]) == "a[31mb=c]0;d"
+
+
+@pytest.mark.parametrize("wall_ns", [-(10**30), -1, 2**63 - 1, 2**64, 10**300])
+def test_a_clock_that_claims_anything_is_shown(wall_ns: int) -> None:
+    for zone in (UTC, timezone(timedelta(hours=14)), timezone(-timedelta(hours=12)), None):
+        assert wording.clock(wall_ns, zone, seconds=True).count(":") == 2
+    assert wording.utc_text(wall_ns).endswith("Z")

@@ -13,6 +13,8 @@ from datetime import UTC, datetime, tzinfo
 from earwitness.monitor.measures.reading import Quantile
 
 NOTHING = "–"
+_LAST_S = 253_370_764_800
+"""The beginning of the year 9999, a year before Python's calendar ends."""
 
 _BIDI_AND_UNSEEN = frozenset("\u061c\u180e\u200b\u200e\u200f\u2028\u2029\ufeff") | {
     chr(c) for c in (*range(0x202A, 0x202F), *range(0x2060, 0x2070))
@@ -96,7 +98,7 @@ def clock_with_zone(wall_ns: int, zone: tzinfo | None = None) -> str:
 
 def utc_text(wall_ns: int) -> str:
     """``2026-11-30T14:01:09Z``: for machines."""
-    return datetime.fromtimestamp(wall_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _moment(wall_ns, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def group_name(labels: Iterable[tuple[str, str]]) -> str:
@@ -116,5 +118,6 @@ def plural(count: int, one: str, many: str | None = None) -> str:
 
 
 def _moment(wall_ns: int, zone: tzinfo | None) -> datetime:
-    moment = datetime.fromtimestamp(wall_ns / 1e9, UTC)
-    return moment.astimezone(zone)
+    # Clocks of others may claim anything; what lies beyond the calendar is shown at its end.
+    seconds = min(max(wall_ns // 1_000_000_000, 0), _LAST_S)
+    return datetime.fromtimestamp(seconds, UTC).astimezone(zone)

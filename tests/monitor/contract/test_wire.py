@@ -41,6 +41,7 @@ def test_an_event_without_a_version_is_of_the_first() -> None:
         pytest.param(b'{"v":2,"kind":"hologram"}', "unknown_version", id="a newer version with a kind of its own"),
         pytest.param(json.dumps({**CONNECTED, "kind": "hologram"}).encode(), "unknown_kind", id="unknown kind"),
         pytest.param(json.dumps({**CONNECTED, "seq": -1}).encode(), "invalid", id="negative seq"),
+        pytest.param(json.dumps({**CONNECTED, "at_ns": 2**63}).encode(), "invalid", id="a moment beyond 64 bits"),
         pytest.param(json.dumps({**CONNECTED, "seq": "1"}).encode(), "invalid", id="a number as text"),
         pytest.param(json.dumps({**CONNECTED, "v": "1"}).encode(), "invalid", id="a version as text"),
         pytest.param(b'{"kind":"connected"}', "invalid", id="fields missing"),

@@ -165,11 +165,13 @@ def _converted(hint: Any, where: str) -> Any:
 
 def _with_constraints(hint: Any, metadata: Iterable[Any], where: str) -> Any:
     for constraint in metadata:
-        lowest: Any = getattr(constraint, "ge", None)
+        lowest, highest = (getattr(constraint, name, None) for name in ("ge", "le"))
         if isinstance(constraint, FieldInfo):
             hint = _with_constraints(hint, constraint.metadata, where)
         elif isinstance(constraint, annotated_types.Ge) and isinstance(lowest, int):
             hint = Annotated[hint, msgspec.Meta(ge=lowest)]
+        elif isinstance(constraint, annotated_types.Le) and isinstance(highest, int):
+            hint = Annotated[hint, msgspec.Meta(le=highest)]
         else:
             raise UnsupportedContractError(f"{where}: no rule for {constraint!r}")
     return hint

@@ -13,7 +13,8 @@ Evidence = Literal["audio", "vad", "server", "decision", "playout"]
 Mode = Literal["cascade", "realtime", "unknown"]
 Direction = Literal["inbound", "outbound", "unknown"]
 Why = Literal["user_turn", "eager", "tool_result", "greeting", "prompt", "resumed", "application", "unknown"]
-Ns = Annotated[int, Field(ge=0)]
+Ns = Annotated[int, Field(ge=0, le=2**63 - 1)]
+"""Nanoseconds, or a count: what fits into 64 bits with a sign, as readers in other languages hold it."""
 
 
 class Event(BaseModel):
