@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import islice
 
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.facts import Facts
@@ -163,8 +165,9 @@ def _wants_by_words(scene: Scene, draft: OverlapDraft) -> bool:
         return False
     if draft.voice.truncated is False and draft.sound.end_ns(scene.horizon_ns) > end:
         return False  # the agent talked on to its own end: what the caller says then is the answer to all of it
-    for later in scene.utterances:
-        if later.at_ns <= draft.u_on_ns or later in draft.utterances or later.other or later.muted or later.echo:
+    following = bisect_right(scene.utterances, draft.u_on_ns, key=_place)
+    for later in islice(scene.utterances, following, None):
+        if later in draft.utterances or later.other or later.muted or later.echo:
             continue
         if later.at_ns - end > scene.bounds.words_follow_ns:
             break
@@ -172,6 +175,10 @@ def _wants_by_words(scene: Scene, draft: OverlapDraft) -> bool:
         if later.is_more and not heard:
             return True
     return False
+
+
+def _place(utterance: Utterance) -> int:
+    return utterance.at_ns
 
 
 def _classified(scene: Scene, draft: OverlapDraft) -> Wanted | None:
