@@ -17,6 +17,7 @@ from earwitness.monitor.measures.reading import Quantile
         ("a\u202eb\u2066c", "abc"),
         ("bell\x07\x00null", "bellnull"),
         ("Grüße, 你好, नमस्ते", "Grüße, 你好, नमस्ते"),
+        ("e" + "\u0301" * 100 + "t\u0308e\u0301", "e" + "\u0301" * 4 + "t\u0308e\u0301"),
         ("x" * 300, "x" * 199 + "…"),
         ("\ud800", ""),
     ],

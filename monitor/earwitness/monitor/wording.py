@@ -16,6 +16,8 @@ NOTHING = "–"
 _LAST_S = 253_370_764_800
 """The beginning of the year 9999, a year before Python's calendar ends."""
 
+MOST_MARKS = 4
+"""Accents and the like on one letter: more than any writing piles up."""
 _BIDI_AND_UNSEEN = frozenset("\u061c\u180e\u200b\u200e\u200f\u2028\u2029\ufeff") | {
     chr(c) for c in (*range(0x202A, 0x202F), *range(0x2060, 0x2070))
 }
@@ -23,10 +25,23 @@ _DROPPED_CATEGORIES = frozenset({"Cc", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """Text from outside, safe in one line of a terminal or message: whitespace single, control characters gone."""
+    """Text from outside, safe in one line of a terminal or message: whitespace single, control characters gone,
+    no letter under a heap of marks."""
     words = " ".join(text[: limit * 4].split())
     kept = "".join(c for c in words if c not in _BIDI_AND_UNSEEN and unicodedata.category(c) not in _DROPPED_CATEGORIES)
+    if not kept.isascii():
+        kept = _low(kept)
     return kept if len(kept) <= limit else kept[: limit - 1] + "…"
+
+
+def _low(text: str) -> str:
+    """The text without marks piled up on one letter, which would run over the lines above and below."""
+    piled, out = 0, list[str]()
+    for c in text:
+        piled = piled + 1 if unicodedata.combining(c) else 0
+        if piled <= MOST_MARKS:
+            out.append(c)
+    return "".join(out)
 
 
 def milliseconds(value_s: float | None) -> str:
