@@ -78,6 +78,11 @@ def typed(log: Path, capsys: Capture, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
+def test_an_overlap_is_named_in_any_case(log: Path, capsys: Capture) -> None:
+    assert main(["label", "c-7f3a", "O1", "not", "--log", str(log)]) == 0
+    assert "human" in capsys.readouterr().out
+
+
 def test_alone_it_lists_overlaps_with_who_decided(log: Path, capsys: Capture) -> None:
     heading, first, second = typed(log, capsys, "c-7f").splitlines()
     assert heading.split()[:3] == ["id", "at", "the"]
@@ -150,6 +155,11 @@ def test_a_call_that_ended_long_ago_changes_and_the_command_says_that_windows_do
         pytest.param(["c-7f3a", "o1", "wanted", "--class", "noise"], "--class: only what did not want", id="class"),
         pytest.param(["c-7f3a", "--author", "x"], "name the overlap too", id="no overlap"),
         pytest.param(["c-7f3a", "o1", "not", "--author", " "], "--author: write a name", id="no name"),
+        pytest.param(
+            ["c-7f3a", "o1", "not", "--author", "\udcff"], "--author: write a name", id="a name that is no text"
+        ),
+        pytest.param(["", "o1", "not"], '"": no such call in this log', id="an empty name is not the beginning of all"),
+        pytest.param(["…", "o1", "not"], "no such call in this log", id="nor is what a cut one leaves"),
         pytest.param(["c-7f3a", "o1", "maybe"], "invalid choice: 'maybe'", id="no such word"),
     ],
 )

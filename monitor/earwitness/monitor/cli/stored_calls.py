@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from earwitness.monitor import wording
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.timeline import LEARNT_LATER, CallTimeline
+from earwitness.monitor.cli.opened_file import EMPTY
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
@@ -46,11 +47,12 @@ async def stored_call(log: Log, asked: str, bounds: Bounds) -> StoredCall:
     Raises BadInput where there is none, or more than one.
     """
     asked = asked.removesuffix("…")
-    by_call = await _entries(log, asked)
+    by_call = await _entries(log, asked) if asked else {}
     found = {asked: by_call[asked]} if asked in by_call else by_call
     if not found:
         raise BadInput(
-            "no such call in this log; `earwitness calls` lists the recent ones", where=wording.printable(asked)
+            "no such call in this log; `earwitness calls` lists the recent ones",
+            where=wording.printable(asked) or EMPTY,
         )
     if len(found) > 1:
         some = ", ".join(wording.printable(call_id, 60) for call_id in sorted(found)[:4])

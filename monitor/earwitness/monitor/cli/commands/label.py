@@ -48,10 +48,15 @@ def _word(arguments: argparse.Namespace) -> Word | None:
     if arguments.want_class and want != NOT_WANTED:
         raise BadInput("only what did not want the floor has a class: leave it out, or say not", where="--class")
     author = arguments.author.strip() if arguments.author is not None else None
-    if author is not None and not 0 < len(author) <= LONGEST_NAME:
+    if author is not None and not (0 < len(author) <= LONGEST_NAME and _is_text(author)):
         raise BadInput(f"write a name of 1 to {LONGEST_NAME} characters", where="--author")
-    name = f"o{overlap}" if overlap.isdecimal() else overlap
+    name = f"o{overlap}" if overlap.isdecimal() else overlap.lower()
     return Word(name, CLEARED if clear else want, arguments.want_class, author)
+
+
+def _is_text(given: str) -> bool:
+    """Whether it can be written: what a command line holds may be bytes of any kind."""
+    return not any("\ud800" <= c <= "\udfff" for c in given)
 
 
 async def _label(settings: Settings, asked: str, word: Word | None) -> int:
