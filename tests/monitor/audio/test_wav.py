@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def riff(*chunks: bytes, tag: bytes = b"RIFF", size: int | None = None) -> bytes
     return tag + struct.pack("<I", len(body) if size is None else size) + body
 
 
-def both_sides(path: Path, **named: int) -> tuple[Samples, Samples]:
+def both_sides(path: Path, **named: Any) -> tuple[Samples, Samples]:
     with StereoRecording(path, **named) as recording:
         blocks = list(recording.blocks())
     return np.concatenate([b.caller for b in blocks]), np.concatenate([b.agent for b in blocks])

@@ -72,7 +72,7 @@ def agent_voices(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool) -
         paired = pair(edges, _kind(evidence), None, gaps, horizon_ns=horizon_ns, over=over)
         kinds[evidence] = [s for s in paired if s.on_ns is not None]
     audio, server, decision = (kinds.get(k, []) for k in ("audio", "server", "decision"))
-    # Where what is written would be seen, the pipeline's word alone is no sound: it says so of what it cannot write too.
+    # Where what is written would be seen, the pipeline's word alone is no sound: it says so of what it cannot write.
     declared = {f"agent:{kind}" for kind in (facts.started.agent_edges if facts.started is not None else ())}
     better = (facts.had | declared) & {"agent:playout", "agent:audio"}
     voices: list[Voice] = []
