@@ -175,6 +175,16 @@ def test_a_label_changes_an_overlap_that_is_long_settled(call: Call, label: str)
     assert changed.revision == before.revision + 1
 
 
+def test_a_label_that_is_taken_back_gives_a_settled_overlap_its_own_want_again(call: Call) -> None:
+    story = plain(call, 20).user(4.5, 4.8, "mhm")
+    timeline = live(story.events(), [10.0 * n for n in range(30)])
+    timeline.add(story.put(600.0, "human_label", source="label", subject="o1", label="wanted").events()[-1])
+    timeline.advance(6_000 * S)
+    timeline.add(story.put(601.0, "human_label", source="label", subject="o1", label="cleared").events()[-1])
+    changed: Any = next(r for r in timeline.advance(6_010 * S) if r.kind == "overlap")
+    assert (changed.cell, changed.decided_by) == ("TN", "backchannel")
+
+
 def test_over_an_agent_that_never_falls_silent_no_cut_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
     worked_out: list[int] = []
 

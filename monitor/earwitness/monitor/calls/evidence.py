@@ -355,11 +355,9 @@ def _verdict(f: Facts, entry: Entry) -> None:
 
 
 def _human_label(f: Facts, entry: Entry) -> None:
+    # One that is taken back stays and says nothing: else settled overlaps would keep what it made of them.
     e = entry[3]
-    if e.label == "cleared":
-        f.labels.pop(e.subject, None)
-    else:
-        f.labels[e.subject] = Label(e.label, e.want_class, e.author)
+    f.labels[e.subject] = Label(e.label, e.want_class, e.author)
 
 
 def _expectation(f: Facts, entry: Entry) -> None:
