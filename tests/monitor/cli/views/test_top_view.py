@@ -80,6 +80,13 @@ def test_a_percentile_that_touches_the_unanswered_says_so() -> None:
     assert "> 10 s" in "\n".join(frame(busy()))
 
 
+def test_a_long_bound_does_not_run_into_its_neighbour() -> None:
+    quantiles = {name: Quantile(more_than_s=11.6) for name in ("p50", "p95", "p99")}
+    bounded = row(calls=reading(count=96), response_latency=reading(n=731, eligible=731, quantiles=quantiles))
+    line = next(line for line in frame(bounded) if "clinic v42" in line)
+    assert line.split()[3:10] == ["96", ">11", "s", ">11", "s", ">11", "s"]
+
+
 def test_too_few_values_and_none_are_said_not_shown_as_numbers() -> None:
     few = row(
         response_latency=reading(

@@ -132,7 +132,11 @@ def _percentile(reading: Reading, stat: str, width: int) -> Text:
         return Text(f"{'n<' + str(LEAST_N[stat]):>{width}}", style="dim")
     found = reading.quantiles.get(stat)
     text = wording.quantile(found)
-    return Text(f"{text:>{width}}", style="bold red" if found and found.more_than_s is not None else "")
+    more_s = found.more_than_s if found else None
+    if more_s is not None and len(text) >= width:
+        # Rounded down it still holds, and stands apart from its neighbour.
+        text = f">{int(more_s)} s"
+    return Text(f"{text:>{width}}", style="bold red" if more_s is not None else "")
 
 
 def _why_nothing(reading: Reading) -> str:
