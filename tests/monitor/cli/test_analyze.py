@@ -161,6 +161,7 @@ def test_files_of_all_kinds_are_pooled(rttm: Path, intervals: Path, wav: Path, l
     assert [c["call_id"] for c in found["calls"]] == ["call.rttm", "call.intervals.json", "call.wav", "c-7f3a"]
     assert [c["measuring_point"] for c in found["calls"]] == ["recording"] * 3 + ["pipeline"]
     assert (found["measuring_point"], found["summary"]["response_latency"]["n"]) == ("mixed", 4)
+    assert "measured at the pipeline and in recordings, bounds" in table(capsys, rttm, log)
 
 
 def test_recordings_of_the_same_name_are_calls_of_their_own(tmp_path: Path, capsys: Capture) -> None:

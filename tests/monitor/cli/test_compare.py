@@ -120,6 +120,8 @@ def test_versions_on_the_log_are_named_by_label(tmp_path: Path, capsys: pytest.C
         (["*.nothing", "one.jsonl"], "*.nothing: no file matches"),
         (["empty", "one.jsonl"], "empty: no file in it tells of calls"),
         (["one.jsonl", "one.jsonl", "--agent", "x"], "--agent: chooses among the calls of a log"),
+        (["", "one.jsonl"], '"": is no name that a file can have'),
+        (["x" * 5_000, "one.jsonl"], "xxx"),
         (["-", "-"], "-: only one side can be standard input"),
         (["version=1", "one.jsonl", "--since", "often"], "--since: "),
     ],
@@ -144,7 +146,9 @@ def test_calls_in_both_sets_and_other_measuring_points_are_said(
     (tmp_path / "a.intervals.json").write_text('{"caller": [[1, 2]], "agent": [[2.8, 5]]}')
 
     assert main(["compare", log, log]) == 0
-    assert "2 calls in both sets" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "2 calls in both sets" in said
+    assert "Intervals:" not in said  # two calls have none
     assert main(["compare", log, "a.intervals.json"]) == 0
     assert "measured at different points" in capsys.readouterr().out
 

@@ -18,7 +18,7 @@ from earwitness.monitor.calls.recording_agreement import (
 from earwitness.monitor.calls.sides import facts_of
 from earwitness.monitor.calls.timeline import fold
 from earwitness.monitor.cli.call_files import CallFiles, Listening, read_calls
-from earwitness.monitor.cli.opened_file import EMPTY
+from earwitness.monitor.cli.opened_file import EMPTY, is_there
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.errors import BadInput
 
@@ -58,7 +58,7 @@ def recordings_for(call_ids: Iterable[str], asked: str, listening: Listening) ->
     where = f"--recording {wording.printable(asked) or EMPTY}"
     if not live:
         raise BadInput("is held against a live call, and no event log is given", where=where)
-    if path.is_dir():
+    if is_there(asked) and path.is_dir():
         found = {call_id: file for call_id in live if (file := path / recording_name(call_id)).is_file()}
         if not found:
             raise BadInput(f"holds no recording of these calls, such as {recording_name(live[0])}", where=where)

@@ -15,6 +15,7 @@ from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.calls.timeline import fold
 from earwitness.monitor.cli.call_files import read_calls
 from earwitness.monitor.cli.composing import monitor_settings, opened_log
+from earwitness.monitor.cli.opened_file import EMPTY, is_there
 from earwitness.monitor.contract.records import AnyRecord, Call
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.settings import Settings
@@ -38,20 +39,22 @@ class CallSet:
 
 def selection_of(asked: str) -> dict[str, str] | None:
     """``version=41,route=ivr`` as label to value; None where it names files."""
-    if Path(asked).exists() or not _SELECTION.fullmatch(asked):
+    if is_there(asked) or not _SELECTION.fullmatch(asked):
         return None
     return dict(part.split("=", 1) for part in asked.split(","))
 
 
 def files_of(asked: str) -> list[str]:
     """The files that a file's name, a folder or a pattern stands for, in order. Raises BadInput."""
-    path, shown = Path(asked), wording.printable(asked)
-    if path.is_dir():
+    path, shown = Path(asked), wording.printable(asked) or EMPTY
+    if not asked:
+        raise BadInput("is no name that a file can have", where=shown)
+    if is_there(asked) and path.is_dir():
         found = sorted(p for p in path.iterdir() if p.is_file() and p.name.lower().endswith(ENDINGS))
         if not found:
             raise BadInput(f"no file in it tells of calls ({', '.join(ENDINGS)})", where=shown)
         return [str(p) for p in found]
-    if asked == "-" or path.exists():
+    if asked == "-" or is_there(asked):
         return [asked]
     if glob.has_magic(asked):
         matched = sorted(name for name in glob.glob(asked, recursive=True) if Path(name).is_file())  # noqa: PTH207

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 import tempfile
@@ -39,6 +40,11 @@ class OpenedFile:
             shutil.copyfileobj(self.file, copy)
             copy.flush()
             yield Path(copy.name)
+
+
+def is_there(name: str) -> bool:
+    """Whether the file system has the name; False for one that no file system can have, and where nobody may look."""
+    return os.path.exists(name)  # noqa: PTH110 - pathlib raises for names that are too long
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from earwitness.monitor.calls.sides import sides_of
 from earwitness.monitor.calls.timeline import fold
 from earwitness.monitor.cli.call_files import CallFiles, Listening, read_calls, whole
 from earwitness.monitor.cli.file_kinds import kind_of
-from earwitness.monitor.cli.opened_file import opened
+from earwitness.monitor.cli.opened_file import is_there, opened
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.recordings.json_reading import LONGEST_S
 from earwitness.monitor.recordings.tick_file import read_ticks
@@ -26,7 +26,7 @@ def read_tau_voice(names: Sequence[str], listening: Listening, bounds: Bounds) -
     others: list[str] = []
     lengths: dict[int, str] = {}
     for name in dict.fromkeys(names):
-        if name != "-" and not Path(name).is_file():
+        if name != "-" and not (is_there(name) and Path(name).is_file()):
             others.append(name)  # read_calls says what is wrong with it
             continue
         with opened(name) as given:

@@ -14,6 +14,9 @@ from earwitness.monitor.cli.views.unheard_words import SHOWN_BY_WORDS, UNHEARD_W
 from earwitness.monitor.contract.records import LineQuality
 
 LABEL = 20
+POINT_WORDS = {
+    "pipeline": "at the pipeline", "recording": "at the recording", "mixed": "at the pipeline and in recordings",
+}  # fmt: skip
 QUANTILES = ("p50", "p90", "p95", "p99")
 UNSEEN = f"{wording.NOTHING} (one-sided audio)"
 Json = dict[str, Any]
@@ -25,9 +28,8 @@ def analyze_view(found: Json, told: Sequence[str], *, most_calls: int = 50, most
     lines = list(told[:most_files])
     if len(told) > most_files:
         lines.append(f"and {wording.plural(len(told) - most_files, 'more file')}")
-    lines.append(
-        f"  measured at the {found['measuring_point']}, bounds {found['bounds']}, {wording.plural(len(calls), 'call')}"
-    )
+    measured = POINT_WORDS[found["measuring_point"]]
+    lines.append(f"  measured {measured}, bounds {found['bounds']}, {wording.plural(len(calls), 'call')}")
     summary: Json = found["summary"]
     lines += ["", *_latency(summary, calls), *_overlaps(found), *_interruptions(found)]
     times: int | None = summary["agent_interruptions"]

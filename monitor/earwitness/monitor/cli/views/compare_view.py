@@ -53,12 +53,13 @@ def compare_view(found: Comparison, *, in_progress: int = 0) -> list[str]:
     if {*found.a.measuring_points} != {*found.b.measuring_points}:
         lines.append("  note: measured at different points: what differs may be the measuring and not the agent")
     heading = f"  {'':<{LABEL}}{'A':>10}{'B':>10}{'B − A':>11}   {'95 % interval':<22}{'':<13}n"
-    lines += ["", heading, *(_number(number) for number in found.numbers), ""]
-    told = sum(number.interval is not None for number in found.numbers)
-    lines += [
-        f"  Intervals: {found.resamples:,} resamples of whole calls, 95 %. Of {told} such numbers about one in twenty",
-        "  leaves out 0 by chance: trust first what you set out to change.",
-    ]
+    lines += ["", heading, *(_number(number) for number in found.numbers)]
+    if told := sum(number.interval is not None for number in found.numbers):
+        lines += [
+            "",
+            f"  Intervals: {found.resamples:,} resamples of whole calls, 95 %. Of {told} such numbers about one in",
+            "  twenty leaves out 0 by chance: trust first what you set out to change.",
+        ]
     return lines
 
 
