@@ -200,3 +200,39 @@ def test_over_an_agent_that_never_falls_silent_no_cut_is_worked_out(monkeypatch:
 
     assert sum(r.kind == "overlap" for r in records) == 200
     assert not worked_out
+
+
+@pytest.mark.parametrize("behind_s", [8.0, 30.0])
+def test_an_event_of_the_very_moment_at_which_a_cut_was_judged_undoes_it(call: Call, behind_s: float) -> None:
+    story = plain(call, 2)
+    late = next(e.at_ns for e in story.events() if e.kind == "speech_started" and e.at_ns > 11 * S)
+    late += chapters.LOOK_AHEAD_NS
+    events = story.put(late / S + behind_s, "health").events()
+    words = plain(call, 2).final("and a loaf of bread", late / S, utterance_start_ns=S, utterance_end_ns=3 * S)
+    straggler = next(e for e in words.events() if e.kind == "transcript" and e.at_ns == late)
+    straggler = straggler.model_copy(update={"source": "app", "seq": 0})
+    timeline = CallTimeline("c1")
+    for event in events:
+        timeline.add(event)
+    timeline.advance(events[-1].at_ns)
+    assert timeline.add(straggler)
+    timeline.advance(5_000 * S)
+    whole = Whole("c1")
+    for event in sorted([*events, straggler], key=lambda e: e.at_ns):
+        whole.add(event)
+    whole.advance(5_000 * S)
+    assert content(timeline.records()) == content(whole.records())
+
+
+@pytest.mark.parametrize(("first", "flagged"), [(1.0, {"zero_variance": 1}), (1.4, {})])
+def test_a_latency_that_differs_in_an_early_chapter_is_a_variance(
+    call: Call, first: float, flagged: dict[str, int]
+) -> None:
+    story = call(caller_edges=("vad",), agent_edges=("playout",))
+    for n in range(24):
+        at = 10.0 * n + 1
+        story.user(at, at + 2, "my order number is four two one").turn_end(at + 2.3)
+        story.bot(at + 2 + (first if n == 0 else 1.0), at + 7.0, "It is on its way.", cut=False)
+    timeline = live(story.events(), [10.0 * n for n in range(30)])
+    ended: Any = next(r for r in timeline.records() if r.kind == "call")
+    assert {name: n for name, n in ended.facts.items() if name == "zero_variance"} == flagged

@@ -94,10 +94,23 @@ def test_half_a_second_parts_what_the_agent_says(call: Call, pause: float, sound
     assert (overlap.resumed_after_ns is not None) is sounds
 
 
+@pytest.mark.parametrize(("after", "final"), [(3.0, True), (3.0 - HAIR, False)])
+def test_what_the_agent_said_is_final_three_seconds_after_it(call: Call, after: float, final: bool) -> None:
+    told = talk(call).user(1.0, 2.0, SAID).turn_end(2.2).bot(3.0, 3.5, cut=False).told(3.5 + after)
+    assert [turn.final for turn in told.agent_turns] == [final]
+
+
 def test_speech_whose_end_was_lost_makes_no_latency_before_the_next(call: Call) -> None:
     story = talk(call).bot(0.1, 0.5, why="greeting").vad_start(1.2).final(SAID, 2.5).vad_start(9.2).vad_stop(10.2)
     facts = story.final(SAID, 10.4).bot(11.0, 12.0).end(20.0).told().facts
     assert facts["end_inferred"] == 1
+
+
+def test_an_end_that_was_not_heard_gives_no_endpoint_delay(call: Call) -> None:
+    story = talk(call).vad_start(1.2).gap(3.0, 2.0).final(SAID, 2.5).turn_end(3.2).bot(4.0, 5.0)
+    (turn,) = story.end(20.0).told().turns
+    assert (turn.d_ns, turn.endpoint_delay_ns, turn.response_latency_ns) == (3_200 * 10**6, None, None)
+    assert "u_off" not in turn.evidence
 
 
 @pytest.mark.parametrize(("snr_db", "best"), [(15.0, "audio"), (14.9, "vad")])
@@ -231,6 +244,13 @@ def test_a_rate_needs_ten(turns: int, rate: float | None) -> None:
 def test_three_seconds_are_dead_air(call: Call, lasts: float, stretches: int) -> None:
     story = talk(call).bot(0.1, 1.0, why="greeting", cut=False).user(2.0, 3.0, SAID).bot(3.0 + lasts, 9.0, cut=False)
     assert len(story.end(10.0).told().dead_air) == stretches
+
+
+@pytest.mark.parametrize(("silent", "stalls"), [(3.0, 1), (3.0 - HAIR, 0)])
+def test_three_seconds_of_silence_in_a_responses_middle_are_a_stall(call: Call, silent: float, stalls: int) -> None:
+    story = talk(call).run("r", "requested", 0.5, why="greeting").say("r", 0.8, intended="One two three four.")
+    story.play("r", 1.0, 2.0).say("r", 1.5, spoken="One two").user(2.0 + silent, 7.0, SAID).bot(8.0, 9.0)
+    assert story.end(10.0).told().facts.get("stalled_turn", 0) == stalls
 
 
 @pytest.mark.parametrize(("after", "outcome"), [(10.0, "abandoned"), (10.0 + HAIR, "contained")])
