@@ -310,6 +310,10 @@ def test_the_table_of_one_recording(wav: Path, intervals: Path, tmp_path: Path, 
     shown = table(capsys, intervals, "--words", words)
     assert "unknown without words" not in shown
     assert "barge-ins 1: yielded 1, missed 0" in shown
+    long = as_file(tmp_path, "long.json", INTERVALS | {"caller": [[2.0, 3.0], [5.0, 6.4]]})
+    drawn_out = as_file(tmp_path, "mhm.json", [{"party": "caller", "start_s": 5.0, "end_s": 6.4, "text": "mhm"}])
+    shown = table(capsys, long, "--words", drawn_out)
+    assert "what the caller wanted: its words do not tell in 1 (--expect)" in shown
 
 
 def test_what_had_to_be_mended_is_said(tmp_path: Path, capsys: Capture) -> None:

@@ -41,6 +41,12 @@ def test_a_percentile_of_too_few_values_is_not_shown() -> None:
     assert "p90 12.3 s   p95 – (n < 20)   p99 – (n < 100)" in text
 
 
+def test_time_in_which_both_talk_is_nobodys_alone() -> None:
+    lines = analyze_view(found(12), ["calls.jsonl"])
+
+    assert "  talk ratio          caller alone 38 %   agent alone 44 %   both 2 %   nobody 16 %" in lines
+
+
 def test_one_time_is_one_time() -> None:
     lines = analyze_view(found(12, agent_interruptions=1), ["calls.jsonl"])
 

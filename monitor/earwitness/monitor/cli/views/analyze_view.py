@@ -113,8 +113,11 @@ def _overlaps(found: Json) -> list[str]:
         shown.append(f"cannot tell {len(overlaps) - gave - kept - ended}")
     lines = [_row("overlaps", f"{len(overlaps)} · {' · '.join(shown)}")]
     recorded = [o for c in found["calls"] if c["measuring_point"] == "recording" for o in c["overlaps"]]
-    if any(o["wanted"] == "unknown" for o in recorded):
+    unknown = [o for o in recorded if o["wanted"] == "unknown"]
+    if any(o["text"] is None for o in unknown):
         lines.append(_row("", "what the caller wanted: unknown without words (--words, --expect)"))
+    elif unknown:
+        lines.append(_row("", f"what the caller wanted: its words do not tell in {len(unknown)} (--expect)"))
     return lines
 
 
@@ -192,7 +195,8 @@ def _moment(at_s: float) -> str:
 def _talk(ratio: Json) -> str:
     if any(share is None for share in ratio.values()) or not ratio:
         return UNSEEN
-    return "   ".join(f"{who} {wording.percent(share)}" for who, share in ratio.items())
+    alone = {"caller": "caller alone", "agent": "agent alone"}
+    return "   ".join(f"{alone.get(who, who)} {wording.percent(share)}" for who, share in ratio.items())
 
 
 def _outcomes(outcomes: Json, calls: Sequence[Json]) -> str:
