@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,3 +59,8 @@ def test_beyond_some_lines_marks_are_only_counted() -> None:
     assert len(lines) < 30
     shown = sum(line.count("missed") for line in lines)
     assert lines[-1] == f"… and {1_000 - shown} more: named below"
+
+
+@pytest.mark.parametrize("duration_ns", [3 * 86_400 * S, 10**18, 2**63 - 1])
+def test_the_ruler_of_an_impossible_call_has_a_few_marks(duration_ns: int) -> None:
+    assert 2 <= len(ruler(Scale(duration_ns, 90)).split()) <= 7

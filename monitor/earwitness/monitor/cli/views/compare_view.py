@@ -57,8 +57,8 @@ def compare_view(found: Comparison, *, in_progress: int = 0) -> list[str]:
     if told := sum(number.interval is not None for number in found.numbers):
         lines += [
             "",
-            f"  Intervals: {found.resamples:,} resamples of whole calls, 95 %. Of {told} such numbers about one in",
-            "  twenty leaves out 0 by chance: trust first what you set out to change.",
+            f"  Intervals: {found.resamples:,} resamples of whole calls, 95 %. Of {told} such numbers",
+            "  about one in twenty leaves out 0 by chance: trust first what you set out to change.",
         ]
     return lines
 

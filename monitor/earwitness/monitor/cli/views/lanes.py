@@ -53,9 +53,10 @@ def written_in(cells: str, span: Span, text: str, scale: Scale) -> str:
 
 def ruler(scale: Scale) -> str:
     """Times of the call above its lanes, at round steps."""
-    steps_s = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
+    steps_s = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200)
     most = max(1, scale.width // 14)
-    step_s = next((s for s in steps_s if scale.duration_ns / (s * S) <= most), 7200)
+    days = -(-scale.duration_ns // (most * 86_400 * S))
+    step_s = next((s for s in steps_s if scale.duration_ns / (s * S) <= most), 86_400 * days)
     cells = [" "] * scale.width
     for at_s in range(0, scale.duration_ns // S + 1, step_s):
         mark = minutes(at_s * S)
