@@ -15,9 +15,10 @@ from earwitness.monitor.contract.decoder import pack_events, unpack_events
 
 @dataclass(frozen=True, slots=True)
 class ShelvedEvents:
-    """Entries of one chapter, in order. Events that were made by hand stay as they are."""
+    """Entries of one chapter, in order. Events that were made by hand stay as they are, and so do numbers that no
+    machine word holds: somebody's clock may claim anything."""
 
-    moments_ns: array[int]
+    moments_ns: Sequence[int]
     events: bytes | tuple[Any, ...]
 
     def __len__(self) -> int:
@@ -32,10 +33,10 @@ class ShelvedEvents:
 def shelve_events(entries: Sequence[Entry]) -> ShelvedEvents:
     """Put entries away."""
     events = [entry[3] for entry in entries]
-    moments = array("q", [entry[0] for entry in entries])
+    moments = [entry[0] for entry in entries]
     try:
-        return ShelvedEvents(moments, pack_events(events))
-    except TypeError:
+        return ShelvedEvents(array("q", moments), pack_events(events))
+    except (TypeError, OverflowError):
         return ShelvedEvents(moments, tuple(events))
 
 
