@@ -87,3 +87,9 @@ def test_a_models_end_noticed_behind_the_calls_end_gives_no_duration(call: Call)
 def test_sound_behind_the_end_does_not_make_a_side_observed(call: Call) -> None:
     story = call(caller_edges=(), recogniser=False).bot(1.0, 2.0).end(5.0).user(6.0, 7.0)
     assert story.told().call.caller_observable is False
+
+
+def test_what_another_clock_tells_of_before_the_call_lies_at_its_beginning(call: Call) -> None:
+    story = call().put(0.0, "call_started", source="taps", agent="a", owns_clock=False, clock_offset_ns=-5 * S)
+    told = story.put(2.0, "playout", source="taps", phase="first", edge_ns=S, response_id="r").end(9.0).told()
+    assert [turn.a_on_ns for turn in told.agent_turns] == [0]

@@ -114,7 +114,7 @@ def _audio_gap(f: Facts, entry: Entry) -> None:
 
 def _playout(f: Facts, entry: Entry) -> None:
     at, source, seq, e = entry
-    edge = e.edge_ns + at - e.at_ns
+    edge = max(e.edge_ns + at - e.at_ns, 0)
     behind = _behind_the_end(f, edge)
     if e.phase == "first" and behind:
         return
