@@ -140,7 +140,18 @@ def test_words_belong_to_speech_within_three_seconds(call: Call, after: float, t
     at = round((2.0 + after) * 1000) * 10**6
     times = {"utterance_start_ns": at, "utterance_end_ns": at + S} if timed else {}
     story = talk(call).bot(0.1, 0.5, why="greeting").user(1.0, 2.0)
+    if not timed:
+        story.bot(2.5, 2.8, why="prompt")  # after which words that come late may be anything
     (turn,) = story.final(SAID, 2.0 + after, **times).end(20.0).told().turns
+    assert turn.text == text
+
+
+@pytest.mark.parametrize(("after", "text"), [(30.0, SAID), (30.0 + HAIR, None)])
+def test_a_slow_recogniser_may_take_half_a_minute_where_nobody_spoke_since(
+    call: Call, after: float, text: str | None
+) -> None:
+    story = talk(call).bot(0.1, 0.5, why="greeting").user(1.0, 2.0)
+    (turn,) = story.final(SAID, 2.0 + after).end(40.0).told().turns
     assert turn.text == text
 
 

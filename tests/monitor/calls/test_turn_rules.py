@@ -484,3 +484,26 @@ def test_a_tool_that_is_called_long_after_changes_no_record_that_was_final(call:
     story = call().user(1.0, 2.0, "my balance").bot(3.0, 5.0, "Sure.", name="a").run("a", "ended", 3.5)
     story.tool("tidy_up", "called", 8.6, response_id="a").tool("tidy_up", "result", 30.0)
     assert (story.told(as_of=8.4).turns[0].final, story.told(as_of=9.0).turns[0].final) == (True, True)
+
+
+def test_a_slow_recogniser_does_not_lose_its_slowest_turns(call: Call) -> None:
+    story = call().bot(0.5, 3.0, "Hello.", why="greeting", cut=False).user(10.0, 11.0).final("thanks a lot", 18.4)
+    told = story.bot(20.2, 21.0, "You are welcome.").end(30.0).told()
+    assert [(t.turn_class, t.text, t.unanswered) for t in told.turns] == [("eligible", "thanks a lot", False)]
+    assert told.latencies == [pytest.approx(9.2)]
+
+
+@pytest.mark.parametrize("what", ["the agent spoke", "it has its final", "long ago", "muted"])
+def test_words_that_come_late_are_those_of_the_last_speech_only_where_nothing_speaks_against_it(
+    call: Call, what: str
+) -> None:
+    late = 42.0 if what == "long ago" else 18.4
+    story = call()
+    if what == "muted":
+        story.mute(9.0, 12.0)
+    story.user(10.0, 11.0, "my order" if what == "it has its final" else None).final("thank you for watching", late)
+    if what == "the agent spoke":
+        story.bot(14.0, 15.0, "Are you still there?", why="prompt", asked=13.9)
+    told = story.end(60.0).told()
+    assert "thank you for watching" not in [t.text for t in told.turns]
+    assert told.facts["words_without_speech"] == 1

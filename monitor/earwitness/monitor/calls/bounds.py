@@ -30,6 +30,8 @@ class Bounds:
     caller_merge_ns: int = 6 * S // 10
     turn_gap_ns: int = 3 * S
     words_reach_ns: int = 3 * S
+    late_words_ns: int = 30 * S
+    """How long a recogniser may take over speech after which nobody was audible."""
     early_answer_ns: int = S
     turn_end_ns: int = 3 * S // 10
     """The last stretch of a turn, in which agent audio answers and does not interrupt."""

@@ -12,7 +12,14 @@ from earwitness.monitor.calls.facts import Facts, Run, Said
 from earwitness.monitor.calls.intervals import Span, subtract, union
 from earwitness.monitor.calls.lexicon import Lexicon, language_of, lexicon, tokens
 from earwitness.monitor.calls.speech import Segment, caller_segments, mute_spans
-from earwitness.monitor.calls.transcripts import assign, assign_others, places_of_late_words, text_of, words_of
+from earwitness.monitor.calls.transcripts import (
+    assign,
+    assign_belated,
+    assign_others,
+    places_of_late_words,
+    text_of,
+    words_of,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -187,6 +194,9 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
     caller_edges = not deaf and any(e in ("audio", "vad", "server") for e in declared)
     caller_edges = caller_edges or any(kind.startswith("caller:") for kind in facts.had)
     loose = assign(facts.said, segments, bounds, horizon_ns=as_of_ns)
+    if loose:
+        heard_agent = [(s.on_ns, s.end_ns(as_of_ns)) for v in heard.voices for s in v.sounds]
+        loose = assign_belated(loose, segments, heard_agent, bounds)
     assign_others(facts.said_by_others, segments, bounds, horizon_ns=as_of_ns)
     utterances = _utterances(segments, bounds)
     if not caller_edges:

@@ -1,7 +1,9 @@
 """Which words belong to which segment of caller speech (definitions, "Speech and turns": words; A45, A19, C10).
 
 Words belong to the segment of their utterance time; else to the last segment still without a final that had ended when
-they came, or to the one that goes on. With no edge within ``Bounds.words_reach_ns`` they belong to nothing.
+they came, or to the one that goes on. With no edge within ``Bounds.words_reach_ns`` they belong to nothing, unless they
+are all that a slow recogniser has to say of the last speech and nobody was audible since: else its slowest turns would
+be those that nobody counts.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Sequence
 
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.facts import Facts, Said
+from earwitness.monitor.calls.intervals import Span
 from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.speech import Segment
 
@@ -45,6 +48,33 @@ def assign(said: Sequence[Said], segments: Sequence[Segment], bounds: Bounds, *,
         elif tokens(one.text):
             segment.interim = f"{segment.interim} {one.text}".strip() if one.delta else one.text
     return loose
+
+
+def assign_belated(
+    loose: Sequence[Said], segments: Sequence[Segment], agent: Sequence[Span], bounds: Bounds
+) -> list[Said]:
+    """Give words that came late to the last speech before them, if it has no final, came within
+    ``Bounds.late_words_ns`` and the agent was silent from its beginning on; what is left over is returned."""
+    own = [s for s in segments if not s.other and not s.muted]
+    left: list[Said] = []
+    for one in loose:
+        untimed = one.start_ns is None and one.end_ns is None
+        last = next((s for s in reversed(own) if s.start_ns <= one.at_ns), None)
+        if (
+            not (one.final and untimed and tokens(one.text))
+            or last is None
+            or last.closed_by_final
+            or last.on_ns is None
+            or last.off_ns is None
+            or one.at_ns - last.off_ns > bounds.late_words_ns
+            or any(on < one.at_ns and last.on_ns < off for on, off in agent)
+        ):
+            left.append(one)
+            continue
+        last.closed_by_final = True
+        last.language = one.language or last.language
+        _take_final(last, one)
+    return left
 
 
 def assign_others(said: Sequence[Said], segments: Sequence[Segment], bounds: Bounds, *, horizon_ns: int) -> None:
