@@ -44,6 +44,7 @@ TEXT_FIELDS: Mapping[str, Mapping[str, Treatment]] = {
     "verdict": {"reason": "text"},
     "human_label": {"label": "text"},
     "late_fact": {"value": "text"},
+    "expectation": {},
 }
 
 NEVER_TEXT: frozenset[str] = ENVELOPE | {
