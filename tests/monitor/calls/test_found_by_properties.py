@@ -93,3 +93,11 @@ def test_what_another_clock_tells_of_before_the_call_lies_at_its_beginning(call:
     story = call().put(0.0, "call_started", source="taps", agent="a", owns_clock=False, clock_offset_ns=-5 * S)
     told = story.put(2.0, "playout", source="taps", phase="first", edge_ns=S, response_id="r").end(9.0).told()
     assert [turn.a_on_ns for turn in told.agent_turns] == [0]
+
+
+def test_a_decision_behind_the_end_does_not_move_the_end_of_speech(call: Call) -> None:
+    story = (
+        call(caller_edges=("server",)).edge(True, 4.0, evidence="server").final("goodbye", 5.0).end(6.5, "transport")
+    )
+    (turn,) = story.turn_end(8.0).told().turns
+    assert (turn.u_off_ns, turn.waited_ns) == (5 * S, 1_500 * S // 1000)

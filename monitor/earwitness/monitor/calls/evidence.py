@@ -91,7 +91,7 @@ def _edge(f: Facts, entry: Entry, *, start: bool) -> None:
 
 
 def _behind_the_end(f: Facts, moment_ns: int) -> bool:
-    """Sound behind the call's end is none of the call's, nor does it tell that the call had such a source."""
+    """Sound and decisions behind the call's end are none of the call's, nor do they tell that it had such a source."""
     return f.ended_ns is not None and moment_ns > f.ended_ns
 
 
@@ -160,6 +160,8 @@ def _nameless_run(f: Facts, name: str, at_ns: int, *, first: bool) -> Run:
 
 def _turn_ended(f: Facts, entry: Entry) -> None:
     at, _, _, e = entry
+    if _behind_the_end(f, at):
+        return
     shift = at - e.at_ns
     complete = None if e.complete_at_ns is None else e.complete_at_ns + shift
     f.turn_ends.append(TurnEnd(at, tuple(sorted(n + shift for n in e.incomplete_at_ns)), complete))
