@@ -101,3 +101,10 @@ def test_a_decision_behind_the_end_does_not_move_the_end_of_speech(call: Call) -
     )
     (turn,) = story.turn_end(8.0).told().turns
     assert (turn.u_off_ns, turn.waited_ns) == (5 * S, 1_500 * S // 1000)
+
+
+def test_an_offset_that_is_told_after_its_events_moves_the_calls_last_moment_too(call: Call) -> None:
+    story = call().put(0.0, "call_started", source="line", agent="a", owns_clock=False, clock_offset_ns=3 * S)
+    events = story.put(1.78, "participant", source="line", state="joined", participant="p2", role="other").events()
+    late = sorted(events, key=lambda e: e.source == "line" and e.kind == "call_started")
+    assert content(at_once(late).records()) == content(at_once(events).records())

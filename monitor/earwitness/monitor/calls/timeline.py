@@ -240,6 +240,7 @@ class CallTimeline:
         earliest = min((at for at, s, _, _ in moved if s == source), default=None)
         if earliest is not None:
             self._entries = sorted(moved, key=_place)
+            self.last_at_ns, self._plain = self._entries[-1][0], False
             self._facts = None
             self._undo_cuts(earliest)
 
