@@ -78,7 +78,7 @@ def poison(chance: random.Random, told: list[Fields]) -> list[Fields]:
         if name == "clock_offset_ns":
             one[name] = chance.choice([1, -1]) * chance.choice(HOSTILE_NS)
         elif name.endswith("_ns") and isinstance(value, int):
-            near = max(value + chance.choice([-1, 1, -S, S, -60 * S, 60 * S]), 0)
+            near = min(max(value + chance.choice([-1, 1, -S, S, -60 * S, 60 * S]), 0), HOSTILE_NS[-1])
             one[name] = chance.choice([near, *HOSTILE_NS])
         elif isinstance(value, float):
             one[name] = chance.choice(HOSTILE_FLOATS)
