@@ -78,6 +78,8 @@ def _turn_at(page: Page, edge_ns: int, bounds: Bounds) -> TurnDraft | None:
         first = turn.utterances[0]
         if first.off_ns is None or first.inferred or turn.doubtful:
             return None
+        if page.scene.facts.other_participants and page.scene.recogniser and not first.words:
+            return None  # the words that are to come may show that somebody else spoke
         if n and turns[n - 1].answer is None:
             quiet = turn.start_ns - turns[n - 1].end_ns(page.scene.horizon_ns)
             if quiet <= bounds.turn_gap_ns:
