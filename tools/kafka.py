@@ -3,7 +3,9 @@
 Taken in this order: what EARWITNESS_TEST_KAFKA (host:port) points at; a Docker engine that answers, with
 deploy/compose.yaml; Java 17 or newer with Kafka's jars resolved by Maven (deploy/kafka/pom.xml), both installed by apt
 where they are missing and that is allowed. Everything lies under .run/kafka/, or where EARWITNESS_KAFKA_RUN says (for a
-second broker); its data goes with ``down``. ``pause`` makes the broker hang, for tests of what then happens.
+second broker); its data goes with ``down``. ``pause`` makes the broker hang, ``kill`` ends it as a crash would, and
+``start`` brings a killed one back with its data, for tests of what then happens. EARWITNESS_KAFKA_PROPERTIES names a file
+of further properties for it.
 
 Standard library only, since it runs before there is an environment. ``up`` prints the bootstrap address on standard
 output and nothing else. Exit codes: 0 done; 1 no broker is up (``status``); 2 wrong use; 3 no way to get a Kafka here.
@@ -217,6 +219,36 @@ def jars() -> Path:
     return java
 
 
+def java_command(java: Path) -> list[str]:
+    """The beginning of every command line of Kafka's own programs."""
+    log4j = DEPLOY / "kafka" / "log4j2.properties"
+    return [str(java), "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={log4j}", "-cp", f"{LIBS}/*"]
+
+
+def format_storage(java: Path, properties: Path, cluster: str, *options: str) -> None:
+    """Prepare a node's data folder. Raises Missing."""
+    storage = ("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties), *options)
+    formatted = run(*java_command(java), *storage, timeout_s=60)
+    if formatted.returncode != 0:
+        raise Missing(f"Kafka could not format {properties.parent}: {last_line(formatted.stderr or formatted.stdout)}")
+
+
+def launch(java: Path, properties: Path, log: Path, pid: Path) -> subprocess.Popen[bytes]:
+    """Start a node; its process id is written down, its words are added to its log."""
+    command = java_command(java)
+    with log.open("ab") as words:
+        broker = subprocess.Popen(
+            [*command[:1], "-Xms128m", "-Xmx512m", *command[1:], "kafka.Kafka", str(properties)],
+            stdin=subprocess.DEVNULL,
+            stdout=words,
+            stderr=subprocess.STDOUT,
+            cwd=properties.parent,
+            start_new_session=True,
+        )
+    pid.write_text(f"{broker.pid}\n")
+    return broker
+
+
 def cluster_id(of: uuid.UUID) -> str:
     """22 characters, as Kafka wants them. None begins with a dash, which its tools would read as an option."""
     text = base64.urlsafe_b64encode(of.bytes).decode().rstrip("=")
@@ -225,28 +257,18 @@ def cluster_id(of: uuid.UUID) -> str:
 
 def java_up() -> str:
     java = jars()
+    given = os.environ.get("EARWITNESS_KAFKA_PROPERTIES")
+    more = "\n" + Path(given).read_text() if given else ""
     for _ in range(3):  # another process may take a free port before the broker does
         broker_port, controller_port = free_ports(2)
         shutil.rmtree(DATA, ignore_errors=True)
         values = {"broker_port": broker_port, "controller_port": controller_port, "data": DATA}
-        PROPERTIES.write_text(string.Template((DEPLOY / "kafka" / "server.properties").read_text()).substitute(values))
-        base = [str(java), "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={DEPLOY / 'kafka' / 'log4j2.properties'}"]
-        base += ["-cp", f"{LIBS}/*"]
-        cluster = cluster_id(uuid.uuid4())
-        storage = ("kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", str(PROPERTIES))
-        formatted = run(*base, *storage, timeout_s=60)
-        if formatted.returncode != 0:
-            raise Missing(f"Kafka could not format {DATA}: {last_line(formatted.stderr or formatted.stdout)}")
-        with LOG.open("wb") as log:
-            broker = subprocess.Popen(
-                [*base[:1], "-Xms128m", "-Xmx512m", *base[1:], "kafka.Kafka", str(PROPERTIES)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=RUN,
-                start_new_session=True,
-            )
-        PID.write_text(f"{broker.pid}\n")
+        PROPERTIES.write_text(
+            string.Template((DEPLOY / "kafka" / "server.properties").read_text()).substitute(values) + more
+        )
+        LOG.unlink(missing_ok=True)
+        format_storage(java, PROPERTIES, cluster_id(uuid.uuid4()), "--standalone")
+        broker = launch(java, PROPERTIES, LOG, PID)
         ENGINE.write_text("java\n")
         address = f"127.0.0.1:{broker_port}"
         if wait_for(address, broker):
@@ -274,27 +296,29 @@ def wait_for(address: str, broker: subprocess.Popen[bytes] | None = None) -> boo
 # --- A process by its id ----------------------------------------------------------------------------------------------
 
 
-def is_ours(pid: int) -> bool:
-    """Whether the process lives and is the broker of this folder: a stale pid file may name a stranger."""
+def is_ours(pid: int, properties: Path = PROPERTIES) -> bool:
+    """Whether the process lives and is the broker with these properties: a stale pid file may name a stranger."""
     shown = run("ps", "-ww", "-o", "stat=,args=", "-p", str(pid), timeout_s=10)
     if shown.returncode == 127:
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             return False
-        return str(PROPERTIES) in command
-    return str(PROPERTIES) in shown.stdout and not shown.stdout.lstrip().startswith("Z")
+        return str(properties) in command
+    return str(properties) in shown.stdout and not shown.stdout.lstrip().startswith("Z")
 
 
-def end(pid: int) -> None:
-    """End the broker and wait for it: asked first, made to after a while."""
-    for sign, patience_s in ((signal.SIGTERM, STOP_WITHIN_S), (signal.SIGKILL, 5.0)):
-        if not is_ours(pid):
+def end(pid: int, properties: Path = PROPERTIES, *, at_once: bool = False) -> None:
+    """End the broker and wait for it: asked first, made to after a while; ``at_once``: as a crash would."""
+    ways = ((signal.SIGTERM, STOP_WITHIN_S), (signal.SIGKILL, 5.0))
+    for sign, patience_s in ways[1:] if at_once else ways:
+        if not is_ours(pid, properties):
             return
-        os.kill(pid, signal.SIGCONT)
+        if not at_once:
+            os.kill(pid, signal.SIGCONT)
         os.kill(pid, sign)
         deadline = time.monotonic() + patience_s
-        while is_ours(pid) and time.monotonic() < deadline:
+        while is_ours(pid, properties) and time.monotonic() < deadline:
             time.sleep(0.1)
 
 
@@ -382,8 +406,42 @@ def hang(docker_command: str, sign: signal.Signals) -> int:
     return 0
 
 
+def kill() -> int:
+    pid = read(PID)
+    if read(ENGINE) == "docker":
+        return run(*COMPOSE, "kill", "kafka", timeout_s=60).returncode
+    if pid is None or not is_ours(int(pid)):
+        say("not up")
+        return 1
+    end(int(pid), at_once=True)
+    return 0
+
+
+def start() -> int:
+    address = read(BOOTSTRAP)
+    if address is None:
+        say("nothing was up")
+        return 1
+    if read(ENGINE) == "docker":
+        done = run(*COMPOSE, "start", "kafka", timeout_s=60).returncode == 0
+        return 0 if done and wait_for(address) else 1
+    java = find_java()
+    if java is None or not wait_for(address, launch(java, PROPERTIES, LOG, PID)):
+        say(f"the broker did not come back; its words are in {LOG}")
+        return 1
+    return 0
+
+
 def main(arguments: list[str]) -> int:
-    commands = {"up": up, "down": down, "status": status, "pause": pause, "resume": resume}
+    commands = {
+        "up": up,
+        "down": down,
+        "status": status,
+        "pause": pause,
+        "resume": resume,
+        "kill": kill,
+        "start": start,
+    }
     if len(arguments) != 1 or arguments[0] not in commands:
         say(f"usage: python tools/kafka.py {' | '.join(commands)}")
         return 2
