@@ -1,12 +1,12 @@
 # make help lists what there is. Everything is installed into .venv; nothing outside the checkout is touched,
 # except that kafka-up may install a Java runtime and Maven with apt where it runs as root.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench kafka-up kafka-down
+.PHONY: help demo test check bench chaos kafka-up kafka-down kafka-cluster kafka-cluster-down
 PY := .venv/bin/python
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 demo: ## real calls through real Pipecat, watched live; ends by itself within 3 minutes
 	@tools/venv.sh demo
@@ -30,8 +30,18 @@ bench: ## figures and ratios against baselines of the same run; no pass or fail
 	@tools/venv.sh test
 	@$(RUN) tools/bench.sh
 
+chaos: ## faults, kills and crashes at length, with real brokers; ends by itself within an hour
+	@tools/venv.sh test
+	@$(RUN) tools/chaos.sh
+
 kafka-up: ## a real Kafka on loopback; prints its address
 	@python3 tools/kafka.py up
 
 kafka-down: ## ends what kafka-up started
 	@python3 tools/kafka.py down
+
+kafka-cluster: ## three real Kafka brokers on loopback; prints their addresses
+	@python3 tools/kafka_cluster.py up
+
+kafka-cluster-down: ## ends what kafka-cluster started
+	@python3 tools/kafka_cluster.py down

@@ -4,8 +4,8 @@ Taken in this order: what EARWITNESS_TEST_KAFKA (host:port) points at; a Docker 
 deploy/compose.yaml; Java 17 or newer with Kafka's jars resolved by Maven (deploy/kafka/pom.xml), both installed by apt
 where they are missing and that is allowed. Everything lies under .run/kafka/, or where EARWITNESS_KAFKA_RUN says (for a
 second broker); its data goes with ``down``. ``pause`` makes the broker hang, ``kill`` ends it as a crash would, and
-``start`` brings a killed one back with its data, for tests of what then happens. EARWITNESS_KAFKA_PROPERTIES names a file
-of further properties for it.
+``start`` brings a killed one back with its data, for tests of what then happens. EARWITNESS_KAFKA_PROPERTIES names a
+file of further properties for it.
 
 Standard library only, since it runs before there is an environment. ``up`` prints the bootstrap address on standard
 output and nothing else. Exit codes: 0 done; 1 no broker is up (``status``); 2 wrong use; 3 no way to get a Kafka here.

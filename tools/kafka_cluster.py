@@ -1,9 +1,9 @@
-"""Three real Kafka brokers on loopback: ``python tools/kafka_cluster.py up``, ``down``, ``status``, ``kill N``, ``start N``.
+"""Three real Kafka brokers on loopback: ``python tools/kafka_cluster.py up | down | status | kill N | start N``.
 
-What is acknowledged there with acks=all lies on two brokers at least, so that one of them may die at any moment: ``kill 2``
-ends the second as a crash would, ``start 2`` brings it back with its data. Everything lies under .run/kafka-cluster/, or
-where EARWITNESS_KAFKA_CLUSTER_RUN says, and goes with ``down``. Needs what tools/kafka.py needs without Docker: Java 17 or
-newer and Kafka's jars. About 1.2 GB of memory.
+What is acknowledged there with acks=all lies on two brokers at least, so that one of them may die at any moment:
+``kill 2`` ends the second as a crash would, ``start 2`` brings it back with its data. Everything lies under
+.run/kafka-cluster/, or where EARWITNESS_KAFKA_CLUSTER_RUN says, and goes with ``down``. Needs what tools/kafka.py needs
+without Docker: Java 17 or newer and Kafka's jars. About 1.2 GB of memory.
 
 Standard library only. ``up`` prints the three addresses, comma between, on standard output and nothing else. Exit codes
 as of tools/kafka.py.

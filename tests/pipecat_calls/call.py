@@ -174,14 +174,24 @@ def place_call(
     inside the loop. ``attach`` gets the call before it runs. ``vad`` makes another detector than the one by energy,
     ``pcm`` gives recorded audio for lines by number (16 kHz, int16), ``model`` makes another speech-to-speech service.
     """
-    loop = loop or VirtualLoop()
     logger.remove()
     logger.add(sys.stderr, level=log_level)
+    call = hold_call(script, attach=attach, observers=observers, extra=extra, vad=vad, pcm=pcm, model=model)
+    return run_virtually(call, loop or VirtualLoop())
 
-    async def main() -> Placed:
-        made = observers() if observers else []
-        call = _build(script, made, extra() if extra else {}, vad=vad() if vad else None, pcm=pcm, model=model)
-        finished = await _run(call, attach)
-        return Placed(call.line.truth, call.now_s(), finished, call)
 
-    return run_virtually(main(), loop)
+async def hold_call(
+    script: Script,
+    *,
+    attach: Attach | None = None,
+    observers: Callable[[], list[Any]] | None = None,
+    extra: Callable[[], dict[str, list[Any]]] | None = None,
+    vad: Callable[[], Any] | None = None,
+    pcm: Any = None,
+    model: Callable[[Script], Any] | None = None,
+) -> Placed:
+    """The same in the loop that runs: on an ordinary one the call takes its real time, and others may run beside it."""
+    made = observers() if observers else []
+    call = _build(script, made, extra() if extra else {}, vad=vad() if vad else None, pcm=pcm, model=model)
+    finished = await _run(call, attach)
+    return Placed(call.line.truth, call.now_s(), finished, call)
