@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
-from earwitness.consumers.fold import PRESSING_NS, WAITING_NS, TimelineFold
+from earwitness.consumers.fold import LAGGING_NS, PRESSING_NS, WAITING_NS, TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.wire import encode
@@ -89,11 +90,21 @@ def test_an_answer_is_known_before_long_though_events_flow_on(make_bot: Any) -> 
     assert seen_ns["t1"] - first_sound.wall_ns <= PRESSING_NS + S // 10
 
 
+def test_a_fold_that_is_behind_looks_at_a_call_seldom(make_bot: Any) -> None:
+    fold, looks = TimelineFold(MonitorSettings()), list[int]()
+    fold.lagging = True
+    bot = make_bot("c1").start().asks(20)
+    for event in bot.made:
+        if judged(fold, event) and event.kind != "call_started":
+            looks.append(event.wall_ns)
+    assert looks and min(b - a for a, b in pairwise(looks)) >= LAGGING_NS
+
+
 def test_what_nobody_waits_for_waits_no_longer_than_is_said(make_bot: Any) -> None:
     fold, bot = TimelineFold(MonitorSettings()), make_bot("c1").start()
     give(fold, bot.made)
     made = len(bot.made)
-    for n in range(80):
+    for n in range(150):
         bot.add(ev.Stage, 1 + n / 10, service="llm", metric="ttfb", value_s=0.2)
     seen = [bool(judged(fold, event)) for event in bot.made[made:]]
     assert seen.index(True) == round(WAITING_NS / S * 10)

@@ -31,11 +31,15 @@ FORGOTTEN: Final = 20_000
 SWEEP_NS: Final = 60 * S
 AT_ONCE: Final = frozenset({"call_started", "call_ended"})
 PRESSING_NS: Final = S // 5
-"""How long after its arrival an event is judged that can change what was published: what comes with it is judged with
-it."""
-WAITING_NS: Final = 5 * S
-"""How long at most an event waits that by itself changes nothing that anybody waits for."""
-FINAL_NS: Final = 3 * S
+"""How long after its arrival an event is judged that gives a number which somebody waits for: what comes with it is
+judged with it."""
+WAITING_NS: Final = 10 * S
+"""How long at most any other event waits, on a busy worker, for the next look at its call."""
+LAGGING_NS: Final = 30 * S
+"""The same for all events of a worker that is behind: what it finds is old in any case."""
+REST_NS: Final = 5 * S
+"""How long a busy worker leaves a call alone, once it was judged, if time alone gives reason to look again."""
+FINAL_NS: Final = 10 * S
 """How long a record waits at most, on a busy worker, to be called final by the passing of time alone."""
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -89,9 +93,10 @@ class HeldCall:
     def open(self) -> bool:
         return not self.timeline.ended and not self.broken
 
-    def is_due(self, as_of_ns: int, final_within_ns: int) -> bool:
-        """Whether time alone changes something by then; what only becomes final may be so long overdue."""
-        if self.offset_ns is None or as_of_ns <= self.as_of_ns:
+    def is_due(self, as_of_ns: int, rest_ns: int, final_within_ns: int) -> bool:
+        """Whether time alone changes something by then: not within ``rest_ns`` of the last look, and what only becomes
+        final may be so long overdue."""
+        if self.offset_ns is None or as_of_ns <= self.as_of_ns + rest_ns:
             return False
         timeline, at_ns = self.timeline, as_of_ns - self.offset_ns
         return at_ns >= timeline.due_ns or at_ns >= timeline.final_due_ns + final_within_ns
@@ -119,6 +124,8 @@ class TimelineFold:
         self.late_facts = 0
         """Facts about calls that are no longer held."""
         self.broken_calls = 0
+        self.lagging = False
+        """Whether what is read is so old that nobody waits for it."""
         self.let_go: set[str] = set()
         """Calls that are no longer held, until somebody clears it."""
         self.skews = ClockSkews()
@@ -184,8 +191,9 @@ class TimelineFold:
 
     def settle(self) -> list[Change]:
         """What events changed, each judged by the arrival of the newest: those that end a call or open one at once,
-        those that can change what was published within `PRESSING_NS`, others with them or within `WAITING_NS`; all of
-        them when nothing came since the last call of this. The windows have it already."""
+        those that give a number within `PRESSING_NS`, others with them or within `WAITING_NS`, all of them within
+        `LAGGING_NS` where the worker is behind; and all when nothing came since the last call of this. The windows
+        have it already."""
         idle, self._idle = self._idle, True
         changes, self._judged_early = self._judged_early, []
         if self._at_once:
@@ -193,11 +201,12 @@ class TimelineFold:
                 changes += self._judge(held, self.clocks_ns[held.partition])
             self._at_once = {}
         newest_ns = self._newest_ns
-        while self._pressing and (idle or self._pressing[0][0] + PRESSING_NS <= newest_ns):
+        pressing_ns, waiting_ns = (LAGGING_NS, LAGGING_NS) if self.lagging else (PRESSING_NS, WAITING_NS)
+        while self._pressing and (idle or self._pressing[0][0] + pressing_ns <= newest_ns):
             arrived_ns, held = self._pressing.popleft()
             if held.presses_ns == arrived_ns:
                 changes += self._judge(held, self.clocks_ns[held.partition])
-        while self._waiting and (idle or self._waiting[0][0] + WAITING_NS <= newest_ns):
+        while self._waiting and (idle or self._waiting[0][0] + waiting_ns <= newest_ns):
             arrived_ns, held = self._waiting.popleft()
             if held.waits_ns == arrived_ns:
                 changes += self._judge(held, self.clocks_ns[held.partition])
@@ -209,7 +218,8 @@ class TimelineFold:
         that were not judged yet.
 
         ``most``: judge no more open calls than that, those first that were judged longest ago; what events changed is
-        left to `settle`, and what merely becomes final may be late by `FINAL_NS`.
+        left to `settle`, a call that was judged is left alone for `REST_NS`, and what merely becomes final may be late
+        by `FINAL_NS`.
         """
         changes: list[Change] = []
         if most is None:
@@ -219,8 +229,8 @@ class TimelineFold:
             self._pressing.clear()
             self._waiting.clear()
             self._at_once.clear()
-        within_ns = 0 if most is None else FINAL_NS
-        due = [held for held in self.held.values() if held.open and held.is_due(as_of_ns, within_ns)]
+        rest_ns, within_ns = (0, 0) if most is None else (REST_NS, FINAL_NS)
+        due = [held for held in self.held.values() if held.open and held.is_due(as_of_ns, rest_ns, within_ns)]
         if most is not None and len(due) > most:
             due = sorted(due, key=lambda held: held.as_of_ns)[:most]
         for held in due:

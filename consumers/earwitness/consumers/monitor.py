@@ -30,6 +30,8 @@ S: Final = 1_000_000_000
 CALLS_A_TICK: Final = 200
 """Open calls that one tick judges at most, those first that were judged longest ago; events judge their own call."""
 TIDY_EVERY_NS: Final = 60 * S
+LAGS_FROM_S: Final = 10.0
+"""How old what is read must be for nobody to wait for it."""
 
 OnTick = Callable[[Windows, int], Awaitable[None]]
 
@@ -118,6 +120,7 @@ class Monitor:
         self.handler.queue(self.fold.advance(now_ns, most=CALLS_A_TICK))
         note_read(self._read, now_ns, worker.records)
         self.own.stats = stats_of(self.handler, worker, self._read, self._ends, now_ns)
+        self.fold.lagging = self.own.stats.lag_s > LAGS_FROM_S
         self.own.log_away = worker.away
         self.own.ticked_ns = now_ns
         if now_ns - self._tidied_ns >= TIDY_EVERY_NS:
@@ -148,9 +151,11 @@ class Monitor:
             worker = Worker(
                 self._log, reader, replay, decode=decode_event_fast, dead=dead, commit=False, stop=self._stop
             )
+            self.fold.lagging = True
             while not self._stop.is_set() and not caught_up(reader, goal):
                 await worker.step(self._settings.poll_s)
         finally:
+            self.fold.lagging = False
             await reader.close()
         if worker.records:
             _log.info("the past is folded again", records=worker.records, calls_held=len(self.fold.held))

@@ -190,8 +190,10 @@ class LogFold:
     async def catch_up(self) -> None:
         """Fold everything that the log has now, and judge open calls as of now. Raises LogError."""
         self._ends = await self._log.end_positions(self._topic)
+        self.handler.fold.lagging = True
         while not caught_up(self._worker.reader, self._ends):
             await self.poll(1.0)
+        self.handler.fold.lagging = False
         now_ns = self._clock_ns()
         self.windows.watermark_ns = now_ns
         self.advance(now_ns)

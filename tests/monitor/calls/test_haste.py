@@ -50,7 +50,7 @@ def answered(changed: list[Any]) -> set[str]:
         pytest.param("stage", {"service": "llm", "metric": "ttfb", "value_s": 0.2}, False, id="a metric"),
         pytest.param("agent_text", {"response_id": "r1", "spoken": "Yes"}, False, id="a word of the agent"),
         pytest.param("response", {"response_id": "r1", "phase": "first_token"}, False, id="a milestone"),
-        pytest.param("response", {"response_id": "r1", "phase": "cancelled"}, True, id="a cancelled run"),
+        pytest.param("response", {"response_id": "r1", "phase": "cancelled"}, False, id="a cancelled run"),
         pytest.param("transcript", {"party": "caller", "text": "yes", "final": False}, False, id="an interim"),
     ],
 )

@@ -48,8 +48,6 @@ class Page:
     """Where a turn begins and its response latency."""
     final_at_ns: int = NEVER
     """When the first of the records that only wait to be settled becomes final."""
-    unsettled: bool = False
-    """There is an overlap that is not final."""
     _turn_ids: dict[int, str] = field(default_factory=dict[int, str])
     _voice_ids: dict[int, str] = field(default_factory=dict[int, str])
 
@@ -79,7 +77,6 @@ class Page:
     ) -> None:
         """Write a record that counts at ``at_ns``."""
         content["event_wall_ns"], content["final"] = self.wall_ns + at_ns, final
-        self.unsettled = self.unsettled or (basis is not None and not final)
         self.drafts.append(Draft(kind, record_id, at_ns if place_ns is None else place_ns, content, basis))
 
     def count(self, name: str, at_ns: int, by: int = 1) -> None:

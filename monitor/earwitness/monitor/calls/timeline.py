@@ -139,10 +139,9 @@ class CallTimeline:
         self.last_at_ns = max(self.last_at_ns, at)
         if not self.pressing:
             floor = self._floor
-            self.pressing = self.ended or floor.is_pressing(event, at, self.bounds.dead_air_ns)
-            if floor.overlap_ns is not None:
-                self.due_ns = min(self.due_ns, floor.overlap_ns + self.bounds.stop_silence_ns)
-                floor.overlap_ns = None
+            if floor.agent_audible and floor.is_overlap(event):
+                self.due_ns = min(self.due_ns, at + self.bounds.stop_silence_ns)
+            self.pressing = self.ended or floor.is_pressing(event)
         return True
 
     def advance(self, as_of_ns: int) -> list[AnyRecord]:
