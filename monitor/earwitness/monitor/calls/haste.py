@@ -65,8 +65,7 @@ class Floor:
         """Whether the caller begins to speak over the agent, or something cuts it off."""
         if not self.agent_audible:
             return False
-        e: Any = event
-        return e.kind == "interruption" or (e.kind == "speech_started" and e.party == "caller")
+        return event.kind == "interruption" or (event.kind == "speech_started" and event.party == "caller")
 
 
 def floor_of(found: Reckoning) -> Floor:
