@@ -6,12 +6,14 @@
 
 Four candidates on the caller's channel, each against the same files: the live taps' detector (webrtcvad behind an
 energy gate), Silero with its own edges, and edges from the samples confirmed by webrtcvad (``fast``) or by Silero
-(``accurate``). Errors in ms, sizes; ``x``: seconds of a call for one second of CPU time, reading the file included.
+(``accurate``). Errors in ms, sizes; ``x``: seconds of a call for one second of CPU time on one core, reading the file
+included, the better of two passes.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command does, before numpy is there
 
 import numpy as np
 import soundfile  # type: ignore[import-untyped]
@@ -50,6 +55,7 @@ AGENT_LINES = {
     "en-us+f2": "Thank you for waiting. I have found your order, and you should receive it within two working days.",
 }
 Heard = tuple[Spans, Spans]
+T = TypeVar("T")
 
 
 def rendered(voice: str, text: str) -> Utterance:
@@ -153,14 +159,21 @@ def measure(calls: list[Call], rungs: list[str]) -> dict[str, dict[str, Row]]:
                 soundfile.write(path, sides, made.rate_hz, subtype=made.subtype)
                 agent: Spans = ()
                 for name, ears in (("fast", fast), ("accurate", accurate)):
-                    began = time.process_time()
-                    caller, agent = ears(path)
-                    _add(rows[rung][name], made, caller, agent, time.process_time() - began)
+                    (caller, agent), cpu_s = timed(ears, path)
+                    _add(rows[rung][name], made, caller, agent, cpu_s)
                 for name, ear in alone.items():
-                    began = time.process_time()
-                    caller = ear(path)
-                    _add(rows[rung][name], made, caller, agent, time.process_time() - began)
+                    caller, cpu_s = timed(ear, path)
+                    _add(rows[rung][name], made, caller, agent, cpu_s)
     return rows
+
+
+def timed(ear: Callable[[Path], T], path: Path) -> tuple[T, float]:
+    """What is heard, and the CPU time of the better of two passes."""
+    began = time.process_time()
+    ear(path)
+    again = time.process_time()
+    heard = ear(path)
+    return heard, min(again - began, time.process_time() - again)
 
 
 def _add(row: Row, made: Call, caller: Spans, agent: Spans, cpu_s: float) -> None:

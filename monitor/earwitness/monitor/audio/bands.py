@@ -70,12 +70,12 @@ def excess(powers: Floats, noise: Floats) -> Floats:
     return sure
 
 
-def decibels(power: Floats) -> Floats:
+def decibels(power: npt.NDArray[np.floating]) -> Floats:
     """Power in dB of full scale, -100 for none."""
     level: Floats = (10.0 * np.log10(power + np.float32(1e-10))).astype(np.float32)
     return level
 
 
-def frame_levels(samples: Floats, step: int) -> Floats:
+def frame_levels(samples: npt.NDArray[np.floating], step: int) -> Floats:
     """Level of each whole frame in dB, its own mean taken off."""
     return decibels(samples[: samples.size // step * step].reshape(-1, step).var(axis=1))

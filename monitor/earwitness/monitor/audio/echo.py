@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from earwitness.monitor.audio.bands import Floats, frame_levels
+from earwitness.monitor.audio.filtering import Doubles, filtered, lagged_sums, transform_size
 
-Doubles = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 LONGEST_S = 0.5
@@ -40,6 +40,8 @@ GOOD = 0.2
 """One that left more when it was found is sought on."""
 WRONG = 0.8
 """One that leaves more than this is sought anew at once."""
+EXPLAINED_DB = 1.0
+"""Where the path takes out less than this, somebody speaks."""
 STEADYING = 1e-3
 OFTEN = 6
 SELDOM = 4
@@ -56,6 +58,17 @@ class Leak:
     left: float
     """Share of its power that may be left after it was taken out."""
     delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    """A stretch of the channel."""
+
+    heard: Doubles
+    past: Doubles
+    """The source, from the longest delay before the hop to its end."""
+    levels: Floats
+    """Of the frames heard, in dB."""
 
 
 class LeakFinder:
@@ -84,65 +97,68 @@ class LeakFinder:
         self._before = past[past.size - self._before.size :]
         if not heard.any() or float(np.abs(past).max()) < SOURCE_PEAK:
             return heard, None
-        frames = self._source_alone(heard, past)
-        if frames.sum() >= LEAST_FRAMES:
-            self._learn(heard.astype(np.float64), past, frames)
+        hop = _Hop(heard.astype(np.float64), past, frame_levels(heard, self._step))
+        frames = self._source_alone(hop)
+        made = self._learn(hop, frames) if frames.sum() >= LEAST_FRAMES else None
         if self._path is None or self._delay is None or self._left > MOST_LEFT:
             return heard, None
-        leak = self._through(past, heard.size).astype(np.float32)
+        leak = (self._through(hop) if made is None else made).astype(np.float32)
         rest = heard - leak
-        louder = np.repeat(frame_levels(rest, self._step) > frame_levels(heard, self._step), self._step)
+        louder = np.repeat(frame_levels(rest, self._step) > hop.levels, self._step)
         rest[louder] = heard[louder]  # what the path is not yet right about
         return rest, Leak(leak, max(self._left, LEAST_LEFT), self._delay / self._rate_hz)
 
-    def _source_alone(self, heard: Floats, past: Doubles) -> Mask:
+    def _source_alone(self, hop: _Hop) -> Mask:
         """Frames in which the channel is audible, and quieter than the source has just been."""
-        level = frame_levels(heard, self._step)
         lead = self._before.size // self._step
-        source = frame_levels(past[past.size - heard.size - lead * self._step :].astype(np.float32), self._step)
-        loudest = np.lib.stride_tricks.sliding_window_view(source, lead + 1).max(axis=1)[: level.size]
-        alone: Mask = (loudest > SOURCE_DB) & (level > HEARD_DB) & (level < loudest - UNDER_SOURCE_DB)
+        source = frame_levels(hop.past[hop.past.size - hop.heard.size - lead * self._step :], self._step)
+        loudest = np.lib.stride_tricks.sliding_window_view(source, lead + 1).max(axis=1)[: hop.levels.size]
+        alone: Mask = (loudest > SOURCE_DB) & (hop.levels > HEARD_DB) & (hop.levels < loudest - UNDER_SOURCE_DB)
         return alone
 
-    def _learn(self, heard: Doubles, past: Doubles, frames: Mask) -> None:
+    def _learn(self, hop: _Hop, frames: Mask) -> Doubles | None:
+        """Seek the path, if it is time to; what it makes of the source, if that is known by then."""
+        made: Doubles | None = None
         if self._path is not None:
-            known = frames & self._usual(heard, past)
-            rest = self._rest(heard, past, known) if known.sum() >= LEAST_FRAMES // 2 else 0.0
+            made = self._through(hop)
+            known = frames & self._usual(hop)
+            rest = self._rest(hop, made, known) if known.sum() >= LEAST_FRAMES // 2 else 0.0
             self._rested += 1
             resting = self._rested < self._pause
             if rest < (WRONG if resting else max(STILL_GOOD, 2 * self._left)) and self._left < GOOD:
-                return
+                return made
             self._pause = min(2 * self._pause, MOST_PAUSE)
         self._rested = 0
         self._fruitless += self._path is None or self._left > MOST_LEFT
         if self._fruitless > OFTEN and self._fruitless % SELDOM:
-            return
-        mask = np.repeat(frames, self._step)
-        delay = self._find_delay(heard * mask, past)
+            return made
+        delay = self._find_delay(hop.heard * np.repeat(frames, self._step), hop.past)
         if delay is None:
-            return
+            return made
         if self._delay is None or abs(delay - self._delay) > self._ahead:
             self._delay = delay
-            self._normal[:], self._cross[:], self._path = 0.0, 0.0, None
-        frames = frames & self._usual(heard, past)
+            self._normal[:], self._cross[:], self._path, made = 0.0, 0.0, None, None
+        frames = frames & self._usual(hop)
         if frames.sum() < LEAST_FRAMES // 2:
-            return
+            return made
         kept, crossed = self._normal * KEPT, self._cross * KEPT
-        self._fit(heard, past, frames, kept, crossed)
-        if self._path is None:
-            return
-        silent = self._reduced(heard, past, frames)
+        if not self._fit(hop, frames, kept, crossed):
+            return made
+        made = self._through(hop)
+        silent = frames & (frame_levels(hop.heard - made, self._step) < hop.levels - EXPLAINED_DB)
         if LEAST_FRAMES // 2 <= silent.sum() < frames.sum():
             frames = silent
-            self._fit(heard, past, frames, kept, crossed)
-        now = self._rest(heard, past, frames)
+            if self._fit(hop, frames, kept, crossed):
+                made = self._through(hop)
+        now = self._rest(hop, made, frames)
         self._left = now if self._left >= MOST_LEFT else KEPT * self._left + (1 - KEPT) * now
+        return made
 
     def _find_delay(self, heard: Doubles, past: Doubles) -> int | None:
         """Samples by which the source comes late, if it is there at all."""
         half = self._rate_hz > 8_000
         a, b = (_halved(heard), _halved(past)) if half else (heard, past)
-        size = 1 << (b.size + a.size // 8).bit_length()
+        size = transform_size(b.size)
         spectrum = np.fft.rfft(a, size) * np.conj(np.fft.rfft(b, size))
         weight = np.abs(spectrum)
         lags = np.fft.irfft(spectrum / np.maximum(weight, 1e-4 * weight.max() + 1e-20), size)
@@ -155,78 +171,66 @@ class LeakFinder:
             return None
         return peak * (2 if half else 1)
 
-    def _usual(self, heard: Doubles, past: Doubles) -> Mask:
+    def _usual(self, hop: _Hop) -> Mask:
         """Frames as loud as the echo of the source is there, by its usual level."""
         assert self._delay is not None
-        start = past.size - heard.size - self._delay
-        source = frame_levels(past[start : start + heard.size].astype(np.float32), self._step)
-        level = frame_levels(heard.astype(np.float32), self._step)
-        active = (source > SOURCE_DB) & (level > HEARD_DB)
+        start = hop.past.size - hop.heard.size - self._delay
+        source = frame_levels(hop.past[start : start + hop.heard.size], self._step)
+        active = (source > SOURCE_DB) & (hop.levels > HEARD_DB)
         if not active.any():
             return active
-        usual = float(np.quantile((level - source)[active], 0.3))
-        return active & (level - source < usual + LOUDER_DB)
+        usual = float(np.quantile((hop.levels - source)[active], 0.3))
+        return active & (hop.levels - source < usual + LOUDER_DB)
 
-    def _fit(self, heard: Doubles, past: Doubles, frames: Mask, kept: Doubles, crossed: Doubles) -> None:
-        """Least squares over the frames, by the covariance method: its sums over stretches need only their rims."""
-        assert self._delay is not None
-        taps, first = self._taps, past.size - heard.size - self._delay + self._ahead
-        row, cross = np.zeros(taps), crossed.copy()
-        heads: list[Doubles] = []
-        tails: list[Doubles] = []
-        for begin, end in _stretches(frames):
-            a, b = begin * self._step, end * self._step
-            seen = past[first + a - taps + 1 : first + b]
-            if seen.size < b - a + taps - 1:
-                continue
-            size = 1 << (seen.size + b - a).bit_length()
-            spectrum = np.fft.rfft(seen, size)
-            both = np.stack((heard[a:b], seen[taps - 1 :]))
-            sums = np.fft.irfft(spectrum * np.conj(np.fft.rfft(both, size)), size)[:, :taps][:, ::-1]
-            cross += sums[0]
-            row += sums[1]
-            heads.append(seen[: taps - 1][::-1])
-            tails.append(seen[b - a :][::-1])
-        if not heads:
-            return
-        rims = np.stack(heads).T @ np.stack(heads) - np.stack(tails).T @ np.stack(tails)
+    def _fit(self, hop: _Hop, frames: Mask, kept: Doubles, crossed: Doubles) -> bool:
+        """Least squares over the frames, by the covariance method: its sums over stretches need only their rims.
+
+        False where there are too few frames to fit anything.
+        """
+        taps, seen = self._taps, self._reaching(hop)
+        # The path begins before the delay: where that is short, it would reach beyond the hop.
+        within = (seen.size - taps + 1) // self._step
+        stretches = [(a * self._step, b * self._step) for a, b in _stretches(frames[:within])]
+        if not stretches:
+            return False
+        chosen = np.zeros((2, within * self._step))
+        for a, b in stretches:
+            chosen[0, a:b], chosen[1, a:b] = hop.heard[a:b], seen[a + taps - 1 : b + taps - 1]
+        cross, row = lagged_sums(chosen, seen[: within * self._step + taps - 1], taps)
+        heads = np.stack([seen[a : a + taps - 1][::-1] for a, _ in stretches])
+        tails = np.stack([seen[b : b + taps - 1][::-1] for _, b in stretches])
+        rims = heads.T @ heads - tails.T @ tails
         normal = np.empty((taps, taps))
         normal[0], normal[:, 0] = row, row
         for k in range(taps - 1):
             normal[k + 1, 1:] = normal[k, :-1] + rims[k]
-        self._normal, self._cross = kept + normal, cross
+        self._normal, self._cross = kept + normal, crossed + cross
         steady = np.eye(taps) * (STEADYING * self._normal[0, 0] + 1e-12)
         self._path = np.linalg.solve(self._normal + steady, self._cross)
+        return True
 
-    def _reduced(self, heard: Doubles, past: Doubles, frames: Mask) -> Mask:
-        """Of the frames those that the path explains: in the others somebody speaks."""
-        rest = heard - self._through(past, heard.size)
-        less = (
-            frame_levels(rest.astype(np.float32), self._step) < frame_levels(heard.astype(np.float32), self._step) - 1.0
-        )
-        return frames & less
-
-    def _rest(self, heard: Doubles, past: Doubles, frames: Mask) -> float:
+    def _rest(self, hop: _Hop, made: Doubles, frames: Mask) -> float:
         """Share of the frames' power that is left when what goes through the path is taken out."""
         chosen = np.repeat(frames, self._step)
-        rest = (heard - self._through(past, heard.size))[chosen]
-        return float(np.square(rest).sum() / max(float(np.square(heard[chosen]).sum()), 1e-12))
+        heard = hop.heard[chosen]
+        return float(np.square(heard - made[chosen]).sum() / max(float(np.square(heard).sum()), 1e-12))
 
-    def _through(self, past: Doubles, size: int) -> Doubles:
-        """What the path makes of the source, for the last ``size`` samples."""
+    def _through(self, hop: _Hop) -> Doubles:
+        """What the path makes of the source, for the samples of the hop."""
         assert self._path is not None
+        seen = self._reaching(hop)
+        return filtered(np.pad(seen, (0, hop.heard.size + self._taps - 1 - seen.size)), self._path)
+
+    def _reaching(self, hop: _Hop) -> Doubles:
+        """The source as the path takes it: from as many samples before the hop as it has taps, less one, on."""
         assert self._delay is not None
-        first = past.size - size - self._delay + self._ahead
-        seen = past[first - self._taps + 1 : first + size]
-        seen = np.pad(seen, (0, size + self._taps - 1 - seen.size))
-        length = 1 << (seen.size + self._taps).bit_length()
-        made = np.fft.irfft(np.fft.rfft(seen, length) * np.fft.rfft(self._path, length), length)
-        through: Doubles = made[self._taps - 1 : self._taps - 1 + size]
-        return through
+        first = hop.past.size - hop.heard.size - self._delay + self._ahead
+        return hop.past[first - self._taps + 1 : first + hop.heard.size]
 
 
 def _halved(samples: Doubles) -> Doubles:
-    half: Doubles = samples[: samples.size // 2 * 2].reshape(-1, 2).mean(axis=1)
+    whole = samples[: samples.size // 2 * 2]
+    half: Doubles = (whole[::2] + whole[1::2]) / 2
     return half
 
 

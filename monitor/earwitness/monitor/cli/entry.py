@@ -27,6 +27,8 @@ _SERVICE_SIDE = frozenset({"yaml", "rich", "aiohttp", "prometheus_client", "msgs
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code. Never raises for what a user can mend."""
+    # numpy's threads gain nothing on systems as small as ours, and spin where they wait: twice the CPU for a recording.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _see_to_streams()
     try:
         arguments = make_parser().parse_args(argv)
