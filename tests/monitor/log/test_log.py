@@ -396,3 +396,48 @@ async def test_several_processes_append_at_once_and_nothing_is_lost_or_mixed_up(
         assert numbers == sorted(numbers), key
     for number, entries in by_partition(got).items():
         assert [entry.offset for entry in entries] == list(range(len(entries))), number
+
+
+async def test_a_record_may_name_its_partition(place: Place) -> None:
+    log = await place.open(TopicSpec(place.topic, 4))
+
+    await log.append(place.topic, [Outgoing("same-key", b"%d" % number, number) for number in (3, 1, 0, 3)])
+
+    got = await read(await log.reader(place.topic), 4)
+    assert {number: [entry.value for entry in entries] for number, entries in by_partition(got).items()} == {
+        0: [b"0"], 1: [b"1"], 3: [b"3", b"3"],
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="no partition 4"):
+        await log.append(place.topic, [Outgoing("same-key", b"4", 4)])
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+async def test_a_reader_goes_on_from_where_it_is_told(place: Place, group: str | None) -> None:
+    log = await place.open(TopicSpec(place.topic, 2))
+    await log.append(place.topic, [Outgoing("k", b"%d" % i, i % 2) for i in range(20)])
+    reader = await log.reader(place.topic, group=group)
+    await read(reader, 20)
+    before = reader.changes
+
+    await reader.seek({0: 7, 5: 3})
+
+    assert reader.positions() == {0: 7, 1: 10}
+    assert [(entry.partition, entry.offset) for entry in await read(reader, 3)] == [(0, 7), (0, 8), (0, 9)]
+    assert reader.changes == before
+
+
+async def test_a_member_knows_that_partitions_went_and_came(place: Place) -> None:
+    one, two = await place.open(TopicSpec(place.topic, 2)), await place.open()
+    a = await one.reader(place.topic, group="g")
+    await poll_until(a, lambda: len(a.positions()) == 2)
+    alone = a.changes
+    b = await two.reader(place.topic, group="g")
+    async with asyncio.timeout(30):
+        while len(a.positions()) != 1 or len(b.positions()) != 1:
+            await asyncio.gather(a.poll(timeout_s=0.05), b.poll(timeout_s=0.05))
+    shared = a.changes
+    await b.close()
+    await poll_until(a, lambda: len(a.positions()) == 2)
+
+    assert alone < shared < a.changes
+    assert b.changes > 0

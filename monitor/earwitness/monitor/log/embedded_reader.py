@@ -37,6 +37,7 @@ class EmbeddedReader:
         self._tended_ns: int | None = None
         self._positions: dict[int, int] = {}
         self._gaps: list[Gap] = []
+        self._changes = 0
         self._closed = False
 
     async def join(self) -> None:
@@ -66,6 +67,8 @@ class EmbeddedReader:
         kept = {} if lapsed else {number: at for number, at in self._positions.items() if number in owned}
         new = any(number not in kept and at is None for number, at in owned.items())
         first = self._first_positions(file) if new else {}
+        if self._tended_ns is None or kept.keys() != owned.keys() or owned.keys() != self._positions.keys():
+            self._changes += 1
         self._positions = {
             number: kept[number] if number in kept else first[number] if at is None else at
             for number, at in owned.items()
@@ -105,6 +108,13 @@ class EmbeddedReader:
 
     def positions(self) -> dict[int, int]:
         return dict(sorted(self._positions.items()))
+
+    @property
+    def changes(self) -> int:
+        return self._changes
+
+    async def seek(self, positions: Mapping[int, int]) -> None:
+        self._positions.update({number: at for number, at in positions.items() if number in self._positions})
 
     async def commit(self, positions: Mapping[int, int]) -> Mapping[int, int]:
         group = self._group

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import starmap
 
 from earwitness.monitor.log.embedded_file import LogFile, TopicRow
-from earwitness.monitor.log.keys import partition_of
+from earwitness.monitor.log.keys import place_of
 from earwitness.monitor.log.protocol import Entry, Gap, Outgoing
 
 TOMBSTONE_NS = 24 * 3600 * 10**9
@@ -21,7 +21,7 @@ def append(file: LogFile, topic: TopicRow, records: Sequence[Outgoing], now_ns: 
     count = len(topic.partition_ids)
     by_partition: dict[int, list[Outgoing]] = {}
     for record in records:
-        by_partition.setdefault(partition_of(record.key, count), []).append(record)
+        by_partition.setdefault(place_of(record.key, record.partition, count), []).append(record)
     with file.writing():
         for number, batch in by_partition.items():
             id_ = topic.partition_ids[number]

@@ -22,6 +22,15 @@ def murmur2(data: bytes) -> int:
     return h ^ h >> 15
 
 
+def place_of(key: str, partition: int | None, partitions: int) -> int:
+    """The partition of a record that may name its own. Raises ValueError where there is no such partition."""
+    if partition is None:
+        return partition_of(key, partitions)
+    if not 0 <= partition < partitions:
+        raise ValueError(f"no partition {partition}: there are {partitions}")
+    return partition
+
+
 @lru_cache(maxsize=16_384)
 def partition_of(key: str, partitions: int) -> int:
     """The partition of a key in a topic of that many partitions. Cached, since a call sends thousands of records."""

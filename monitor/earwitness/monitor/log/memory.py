@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from earwitness.monitor.log.keys import partition_of
+from earwitness.monitor.log.keys import place_of
 from earwitness.monitor.log.limits import check_sizes
 from earwitness.monitor.log.protocol import (
     Entry,
@@ -80,6 +80,7 @@ class MemoryReader:
         self._positions: dict[int, int] = {}
         self._gaps: list[Gap] = []
         self._turn = 0
+        self._changes = 0
         self._closed = False
         if group is None:
             self.own(set(range(len(partitions))), {})
@@ -95,6 +96,7 @@ class MemoryReader:
         """Take exactly these partitions; called by the group."""
         kept = {p: at for p, at in self._positions.items() if p in partitions}
         gained = {p: committed[p] if p in committed else self._first(p) for p in partitions - kept.keys()}
+        self._changes += 1
         self._positions = dict(sorted({**kept, **gained}.items()))
 
     def _first(self, partition: int) -> int:
@@ -144,6 +146,14 @@ class MemoryReader:
 
     def positions(self) -> dict[int, int]:
         return dict(self._positions)
+
+    @property
+    def changes(self) -> int:
+        return self._changes
+
+    async def seek(self, positions: Mapping[int, int]) -> None:
+        self._log.check(self._closed)
+        self._positions.update({p: at for p, at in positions.items() if p in self._positions})
 
     async def commit(self, positions: Mapping[int, int]) -> Mapping[int, int]:
         self._log.check(self._closed)
@@ -215,7 +225,7 @@ class MemoryLog:
         check_sizes(records, topic, "memory")
         now_ns = self._clock_ns()
         for record in records:
-            number = partition_of(record.key, len(target.partitions))
+            number = place_of(record.key, record.partition, len(target.partitions))
             part = target.partitions[number]
             part.last_ns = max(part.last_ns, now_ns)
             part.entries.append(Entry(topic, number, part.end, record.key, record.value, part.last_ns))

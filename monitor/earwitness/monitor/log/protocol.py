@@ -29,10 +29,12 @@ class RecordTooLarge(LogRefused):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A record to append. ``value`` None is a tombstone on a compacted topic."""
+    """A record to append. ``value`` None is a tombstone on a compacted topic. ``partition`` None: the key's own; given
+    for what belongs to a partition rather than to a call."""
 
     key: str
     value: bytes | None
+    partition: int | None = None
 
 
 class Entry(NamedTuple):
@@ -103,6 +105,16 @@ class Reader(Protocol):
 
     def positions(self) -> dict[int, int]:
         """Next offset to be read of each partition that this reader owns now."""
+        ...
+
+    @property
+    def changes(self) -> int:
+        """How often partitions were given to this reader or taken from it: where the number is another than before,
+        somebody else may have owned meanwhile what is in ``positions`` before and after."""
+        ...
+
+    async def seek(self, positions: Mapping[int, int]) -> None:
+        """Go on from these offsets in partitions that this reader owns; others are left out. Raises LogError."""
         ...
 
     async def commit(self, positions: Mapping[int, int]) -> Mapping[int, int]:
