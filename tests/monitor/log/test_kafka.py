@@ -313,13 +313,13 @@ async def test_commits_are_asked_for_again_while_a_young_cluster_has_no_coordina
     log = await open_log(TopicSpec(topic, 1))
     ask, refusals = log._ask_admin, 2
 
-    async def young(question: Callable[[Any], Awaitable[Any]], about: str = "") -> Any:
+    async def young(question: Callable[[Any], Awaitable[Any]], about: str = "", **more: Any) -> Any:
         nonlocal refusals
         if "list_consumer_group_offsets" in question.__code__.co_names and refusals:
             refusals -= 1
             cause = kafka_errors.GroupCoordinatorNotAvailableError()
             raise LogUnavailable("no coordinator yet") from cause
-        return await ask(question, about)
+        return await ask(question, about, **more)
 
     monkeypatch.setattr(log, "_ask_admin", young)
 

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from earwitness.monitor.log.kafka_clients import (
-    in_words,
     new_admin,
     new_consumer,
     quieten,
@@ -20,9 +19,12 @@ from earwitness.monitor.log.kafka_clients import (
 from earwitness.monitor.log.kafka_library import NO_COORDINATOR_YET, KafkaError, kafka, kafka_admin, kafka_errors
 from earwitness.monitor.log.kafka_producer import KafkaAppender
 from earwitness.monitor.log.kafka_reader import KafkaReader
+from earwitness.monitor.log.kafka_rights import rights_of
 from earwitness.monitor.log.kafka_settings import KafkaSettings
+from earwitness.monitor.log.kafka_words import Asked, cluster_name, in_words
 from earwitness.monitor.log.limits import check_sizes
 from earwitness.monitor.log.protocol import LogRefused, LogUnavailable, Outgoing, TopicInfo, TopicSpec
+from earwitness.monitor.log.rights import Right, Rights
 from earwitness.monitor.log.url import KafkaUrl
 
 T = TypeVar("T")
@@ -37,9 +39,9 @@ class KafkaLog:
     def __init__(self, url: KafkaUrl, settings: KafkaSettings) -> None:
         self._url = url
         self._settings = settings
-        self._name = f"Kafka {','.join(url.servers)}"
+        self._name = cluster_name(settings)
         self._within_s = settings.request_timeout_ms / 1000
-        self._appender = KafkaAppender(settings, self._name)
+        self._appender = KafkaAppender(settings)
         self._readers: set[KafkaReader] = set()
         self._admin: Any = None
         self._query: Any = None
@@ -80,7 +82,11 @@ class KafkaLog:
     ) -> KafkaReader:
         partitions = await self._partitions(topic)
         reader = KafkaReader(
-            self._settings, self._name, topic, group=group, start=start, on_close=self._readers.discard
+            self._settings,
+            topic,
+            group=None if group is None else self._group(group),
+            start=start,
+            on_close=self._readers.discard,
         )
         self._readers.add(reader)
         try:
@@ -107,12 +113,12 @@ class KafkaLog:
         return _by_number(await self._ask(lambda query: query.beginning_offsets(tps), topic))
 
     async def committed(self, group: str, topic: str) -> dict[int, int]:
-        tps = await self._partitions(topic)
+        tps, name = await self._partitions(topic), self._group(group)
         deadline_s = asyncio.get_running_loop().time() + self._within_s
         while True:
             try:
                 found = await self._ask_admin(
-                    lambda admin: admin.list_consumer_group_offsets(group, partitions=tps), topic
+                    lambda admin: admin.list_consumer_group_offsets(name, partitions=tps), topic, group=name
                 )
                 break
             except LogUnavailable as error:
@@ -151,9 +157,16 @@ class KafkaLog:
         configs: dict[str, dict[str, str]] = {}
         for error_code, _, _, name, entries in (resource for answer in answers for resource in answer.resources):
             if error_code:
-                raise in_words(kafka_errors.for_code(error_code)(), self._name, name)
+                raise in_words(kafka_errors.for_code(error_code)(), self._about(name, "DescribeConfigs"))
             configs[name] = {entry[0]: entry[1] for entry in entries}
         return configs
+
+    async def rights(self, topics: Sequence[str], group: str) -> Rights | None:
+        """What this user may do with these topics and with a group, under its name here; None where the cluster does
+        not tell. Nothing is tried out. Raises LogError."""
+        name = self._group(group)
+        found = await self._ask_admin(lambda admin: rights_of(admin, topics, [name]))
+        return None if found is None else Rights(found.topics, {group: found.groups[name]})
 
     async def create_topics(self, specs: Sequence[TopicSpec]) -> list[str]:
         replicas = self._settings.replication_factor
@@ -171,7 +184,7 @@ class KafkaLog:
                 cluster = await self._ask_admin(lambda admin: admin.describe_cluster())
                 replicas = min(_MAX_WITHOUT_DEFAULT, len(cluster["brokers"]))
         for name, code in refused.items():
-            raise in_words(kafka_errors.for_code(code)(), self._name, name)
+            raise in_words(kafka_errors.for_code(code)(), self._about(name, "Create"))
         return created
 
     async def _create(self, topics: list[Any]) -> Any:
@@ -192,35 +205,42 @@ class KafkaLog:
         """The topic's partitions, asked anew. Raises LogRefused where there is no such topic."""
         (described,) = await self._ask_admin(lambda admin: admin.describe_topics([topic]), topic)
         if described["error_code"]:
-            raise in_words(kafka_errors.for_code(described["error_code"])(), self._name, topic)
+            raise in_words(kafka_errors.for_code(described["error_code"])(), self._about(topic))
         return [
             kafka.TopicPartition(topic, number) for number in sorted(p["partition"] for p in described["partitions"])
         ]
 
-    async def _ask_admin(self, question: Callable[[Any], Awaitable[T]], topic: str = "") -> T:
+    def _group(self, group: str) -> str:
+        """As the cluster knows it: a group belongs to its topics, and may be granted with them by their prefix."""
+        return f"{self.prefix}.{group}"
+
+    def _about(self, topic: str, right: Right = "Describe", group: str = "") -> Asked:
+        return Asked(self._name, self._settings.sasl_username, topic, right, group)
+
+    async def _ask_admin(self, question: Callable[[Any], Awaitable[T]], topic: str = "", *, group: str = "") -> T:
         self._check()
         async with self._asking:
             if self._admin is None:
-                self._admin = await new_admin(self._settings, self._name)
+                self._admin = await new_admin(self._settings)
             admin = self._admin
-        return await self._answer(question(admin), topic)
+        return await self._answer(question(admin), self._about(topic, group=group))
 
     async def _ask(self, question: Callable[[Any], Awaitable[T]], topic: str) -> T:
         self._check()
         async with self._asking:
             if self._query is None:
-                self._query = await new_consumer(self._settings, self._name)
+                self._query = await new_consumer(self._settings)
             query = self._query
-        return await self._answer(question(query), topic)
+        return await self._answer(question(query), self._about(topic))
 
-    async def _answer(self, answer: Awaitable[T], topic: str) -> T:
+    async def _answer(self, answer: Awaitable[T], about: Asked) -> T:
         try:
             async with asyncio.timeout(self._within_s):
                 return await answer
         except (KafkaError, OSError, TimeoutError) as error:
             # What did not answer is made anew at the next question.
             await self._stop_asking()
-            raise in_words(error, self._name, topic) from error
+            raise in_words(error, about) from error
 
     async def _stop_asking(self) -> None:
         admin, self._admin = self._admin, None

@@ -8,10 +8,17 @@ from typing import Any
 
 import aiokafka  # type: ignore[import-untyped, unused-ignore]
 from aiokafka import abc, admin, conn, errors  # type: ignore[import-untyped, unused-ignore]
+from aiokafka.protocol import admin as requests  # type: ignore[import-untyped, unused-ignore]
+from aiokafka.protocol import api, types  # type: ignore[import-untyped, unused-ignore]
 
 kafka: Any = aiokafka
 kafka_admin: Any = admin
 kafka_errors: Any = errors
+kafka_types: Any = types
+DescribeGroupsResponse: Any = requests.DescribeGroupsResponse_v3
+Request: Any = api.Request
+RequestStruct: Any = api.RequestStruct
+Response: Any = api.Response
 Connection: Any = conn.AIOKafkaConnection
 KafkaError: type[Exception] = errors.KafkaError
 RebalanceListener: type[Any] = abc.ConsumerRebalanceListener

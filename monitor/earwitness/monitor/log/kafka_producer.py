@@ -15,13 +15,14 @@ from typing import Any
 from earwitness.monitor.log.kafka_clients import (
     BATCH_BYTES,
     abandon_producer,
-    in_words,
     new_producer,
     stop_producer,
 )
-from earwitness.monitor.log.kafka_library import TOO_LARGE, KafkaError, kafka_errors
+from earwitness.monitor.log.kafka_library import TOO_LARGE, KafkaError
+from earwitness.monitor.log.kafka_rights import why_unseen
 from earwitness.monitor.log.kafka_settings import KafkaSettings
-from earwitness.monitor.log.keys import partition_of
+from earwitness.monitor.log.kafka_words import Asked, cluster_name, in_words
+from earwitness.monitor.log.keys import place_of
 from earwitness.monitor.log.protocol import LogUnavailable, Outgoing
 
 
@@ -34,9 +35,9 @@ class _Running:
 class KafkaAppender:
     """Appends batches through one producer, which it makes when first needed."""
 
-    def __init__(self, settings: KafkaSettings, name: str) -> None:
+    def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
-        self._name = name
+        self._name = cluster_name(settings)
         self._within_s = settings.request_timeout_ms / 1000 * 1.5
         self._limits: dict[str, int] = {}
         """Of batches, by topic, where the broker has taken less than usual."""
@@ -46,12 +47,13 @@ class KafkaAppender:
 
     async def append(self, topic: str, records: Sequence[Outgoing]) -> None:
         """Raises LogUnavailable within one and a half request timeouts, LogRefused, RecordTooLarge."""
+        about = Asked(self._name, self._settings.sasl_username, topic, "Write")
         running: _Running | None = None
         left: dict[int, list[Outgoing]] | None = None
         try:
             async with asyncio.timeout(self._within_s):
                 while left is None or left:
-                    running = await self._ready()
+                    running = await self._ready(about)
                     if left is None:
                         left = _by_partition(records, await _partition_count(running.producer, topic))
                     try:
@@ -72,18 +74,18 @@ class KafkaAppender:
         except KafkaError as error:
             if running is not None:
                 self._lose(running)
-            raise in_words(error, self._name, topic) from error
+            raise in_words(error, about) from error
 
     def _batch_bytes(self, topic: str) -> int:
         return self._limits.get(topic, BATCH_BYTES)
 
-    async def _ready(self) -> _Running:
+    async def _ready(self, about: Asked) -> _Running:
         async with self._starting:
             running = self._running
             if running is not None and running.producer._sender.sender_task.done():
                 self._lose(running)
             if self._running is None:
-                self._running = _Running(await new_producer(self._settings, self._name))
+                self._running = _Running(await new_producer(self._settings, about))
             return self._running
 
     async def _until_lost(self, running: _Running, work: Coroutine[Any, Any, None]) -> None:
@@ -153,7 +155,7 @@ def _size(record: Outgoing) -> int:
 def _by_partition(records: Sequence[Outgoing], count: int) -> dict[int, list[Outgoing]]:
     found: dict[int, list[Outgoing]] = {}
     for record in records:
-        found.setdefault(partition_of(record.key, count), []).append(record)
+        found.setdefault(place_of(record.key, record.partition, count), []).append(record)
     return found
 
 
@@ -163,6 +165,6 @@ async def _partition_count(producer: Any, topic: str) -> int:
         # aiokafka would wait for a topic that does not exist; ask what exists instead.
         cluster = await producer.client.fetch_all_metadata()
         if not cluster.partitions_for_topic(topic):
-            raise kafka_errors.UnknownTopicOrPartitionError
+            raise await why_unseen(producer.client, topic)
         known = await producer.partitions_for(topic)
     return len(known)

@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from earwitness.monitor.log.kafka_clients import in_words, new_consumer, stop_consumer
+from earwitness.monitor.log.kafka_clients import new_consumer, stop_consumer
 from earwitness.monitor.log.kafka_library import KafkaError, RebalanceListener, kafka, kafka_errors
 from earwitness.monitor.log.kafka_settings import KafkaSettings
+from earwitness.monitor.log.kafka_words import Asked, cluster_name, in_words
 from earwitness.monitor.log.protocol import Entry, Gap, LogRefused, LogUnavailable
 
 T = TypeVar("T")
@@ -46,7 +47,6 @@ class KafkaReader:
     def __init__(
         self,
         settings: KafkaSettings,
-        name: str,
         topic: str,
         *,
         group: str | None,
@@ -54,7 +54,8 @@ class KafkaReader:
         on_close: Callable[[KafkaReader], None],
     ) -> None:
         self._settings = settings
-        self._name = name
+        self._name = cluster_name(settings)
+        self._about = Asked(self._name, settings.sasl_username, topic, "Read", group or "")
         self._topic = topic
         self._group = group
         self._start = start
@@ -64,6 +65,7 @@ class KafkaReader:
         self._positions: dict[int, int] = {}
         self._fresh: set[int] = set()
         self._gaps: list[Gap] = []
+        self._changes = 0
         self._heard_s = time.monotonic()
         self._stood_at: dict[int, int] | None = None
         self._closed = False
@@ -77,7 +79,7 @@ class KafkaReader:
             await self._asked(self._settle())
 
     async def _connect(self) -> None:
-        self._consumer = consumer = await new_consumer(self._settings, self._name, self._group)
+        self._consumer = consumer = await new_consumer(self._settings, self._group)
         self._heard_s, self._stood_at = time.monotonic(), None
         if self._group is not None:
             consumer.subscribe([self._topic], listener=_Watch(self))
@@ -91,11 +93,13 @@ class KafkaReader:
 
     def revoke(self) -> None:
         """The group takes everything back, and gives anew: called at each of its changes."""
+        self._changes += 1
         self._positions = {}
         self._fresh = set()
 
     def assign(self, numbers: Iterable[int]) -> None:
         """These partitions are ours now; where to begin is settled by the next poll."""
+        self._changes += 1
         self._fresh = set(numbers)
 
     async def _asked(self, work: Awaitable[T]) -> T:
@@ -105,9 +109,9 @@ class KafkaReader:
                 return await work
         except (TimeoutError, OSError) as error:
             await self._drop()
-            raise in_words(error, self._name, self._topic) from error
+            raise in_words(error, self._about) from error
         except KafkaError as error:
-            raise in_words(error, self._name, self._topic) from error
+            raise in_words(error, self._about) from error
 
     async def _drop(self) -> None:
         consumer, self._consumer = self._consumer, None
@@ -193,7 +197,7 @@ class KafkaReader:
         except kafka_errors.NoOffsetForPartitionError:
             return []  # aiokafka was quicker than `_settle`
         except KafkaError as error:
-            raise in_words(error, self._name, self._topic) from error
+            raise in_words(error, self._about) from error
         entries: list[Entry] = []
         topic = self._topic
         for tp, records in batches.items():
@@ -245,6 +249,18 @@ class KafkaReader:
     def positions(self) -> dict[int, int]:
         return dict(sorted(self._positions.items()))
 
+    @property
+    def changes(self) -> int:
+        return self._changes
+
+    async def seek(self, positions: Mapping[int, int]) -> None:
+        for number, at in positions.items():
+            if number in self._positions and self._consumer is not None:
+                # The group may have changed meanwhile.
+                with suppress(kafka_errors.IllegalStateError):
+                    self._consumer.seek(self._tp(number), at)
+                    self._positions[number] = at
+
     async def commit(self, positions: Mapping[int, int]) -> Mapping[int, int]:
         if self._group is None:
             raise ValueError("a reader without a group has nothing to commit to")
@@ -257,7 +273,7 @@ class KafkaReader:
         except _NOT_OURS:
             return {}  # the group has moved on without us; what it reads again is folded by identity
         except (KafkaError, OSError, TimeoutError) as error:
-            raise in_words(error, self._name, self._topic) from error
+            raise in_words(error, self._about) from error
         return mine
 
     async def close(self) -> None:
