@@ -94,14 +94,21 @@ def test_a_call_of_the_log_is_drawn(log_path: Path, tmp_path: Path, capsys: pyte
     assert "a picture shows one call" in capsys.readouterr().err
 
 
-def test_without_the_library_a_png_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_a_png_says_what_to_install_before_any_work(
+    one: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def absent(name: str) -> Any:
         raise ModuleNotFoundError(name=name)
 
     monkeypatch.setattr(picture_png, "import_module", absent)
 
-    with pytest.raises(BadInput, match=r'pip install "earwitness\[pictures\]"'):
-        picture_png.png("<svg/>", 100)
+    assert main(["analyze", one, "gone.wav", "--svg", "a.png"]) == 2
+
+    assert capsys.readouterr().err == (
+        'earwitness: a PNG needs the extra "pictures": pip install "earwitness[pictures]"; '
+        "a name that ends in .svg needs nothing\n"
+    )
+    assert not (tmp_path / "a.png").exists()
 
 
 def test_without_a_font_a_png_says_so_and_is_not_made_without_its_words(monkeypatch: pytest.MonkeyPatch) -> None:

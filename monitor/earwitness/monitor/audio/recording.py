@@ -28,6 +28,8 @@ from earwitness.monitor.errors import BadInput
 VoiceActivity = Literal["accurate", "fast"]
 Party = Literal["caller", "agent"]
 
+FILE = "file"
+"""The detail that says what is wrong with the file itself: it is cut off, or more lies in it than belongs to it."""
 HOP_S = 5
 FRAME_NS = 10_000_000
 IDLE_PEAK = 8
@@ -73,6 +75,7 @@ def hear(
             "coding": recording.coding,
             "channels": f"{recording.channels}: caller {recording.caller_channel}, agent {recording.agent_channel}",
             "voice activity": voice_activity,
+            **({FILE: "; ".join(remarks)} if (remarks := recording.remarks()) else {}),
             **ears.remarks(),
         }
     caller, agent = ears.spans("caller"), ears.spans("agent")

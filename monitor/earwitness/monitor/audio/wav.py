@@ -2,12 +2,11 @@
 
 libsndfile (through soundfile) reads what telephony writes: RIFF, RF64 and extensible WAV, PCM of 8 to 32 bits, float,
 G.711 mu-law and A-law, odd chunks, sizes that a stream never knew; FLAC and Ogg come for nothing. Sizes of 0, which a
-recorder leaves behind that was killed, are mended here.
+recorder leaves behind that was killed, are mended (``wav_header``); audio that ends too early is said.
 """
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,14 +20,14 @@ import soundfile  # type: ignore[import-untyped]  # pyright: ignore[reportMissin
 
 from earwitness.monitor import wording
 from earwitness.monitor.audio.resampling import Samples
+from earwitness.monitor.audio.wav_header import Mended, WavSizes, wav_sizes
 from earwitness.monitor.errors import BadInput
 
 LEAST_RATE_HZ = 8_000
 MOST_RATE_HZ = 48_000
 BLOCK_S = 2.0
-HEADER_BYTES = 1 << 20
-"""How far into a file the data chunk is looked for when its size reads 0."""
-UNKNOWN_SIZE = b"\xff\xff\xff\xff"
+NOTABLE_S = 0.1
+"""What is missing of less makes no difference: tools that count the header as audio are off by a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,8 @@ class StereoRecording:
     ) -> None:
         self.path = path
         self._where = wording.printable(str(path) if shown is None else shown)
+        self._sizes = WavSizes()
+        self._heard = 0
         self._file: Any = self._opened()
         try:
             self.rate_hz = int(self._file.samplerate)
@@ -77,33 +78,47 @@ class StereoRecording:
         frames = int(self.rate_hz * BLOCK_S)
         caller, agent = self.caller_channel, self.agent_channel
         floats = self._file.subtype in {"FLOAT", "DOUBLE"}
-        heard = 0
         while True:
             try:
                 read: npt.NDArray[Any] = self._file.read(frames, "float32" if floats else "int16", always_2d=True)
             except (soundfile.LibsndfileError, RuntimeError, OSError) as error:
-                raise self._bad(f"unreadable after {heard / self.rate_hz:.1f} s ({_reason(error)})") from error
+                raise self._bad(f"unreadable after {self._heard / self.rate_hz:.1f} s ({_reason(error)})") from error
             if not len(read):
                 break
-            heard += len(read)
+            self._heard += len(read)
             bad = int(read.size - np.isfinite(read).sum()) if floats else 0
             if bad:
                 read = np.nan_to_num(read, nan=0.0, posinf=0.0, neginf=0.0)
             yield Block(_sixteen_bit(read[:, caller]), _sixteen_bit(read[:, agent]), bad)
-        if not heard:
+        if not self._heard:
             raise self._bad("holds no audio; is it the finished recording?")
+
+    def remarks(self) -> list[str]:
+        """What a reader of the numbers must know of the file, once all blocks are read: less audio than its header
+        says, bytes behind it that are none."""
+        sizes, said = self._sizes, list[str]()
+        claimed = self._file.frames
+        if sizes.claimed is not None and sizes.there:
+            claimed = max(claimed, self._heard * sizes.claimed / sizes.there)
+        missing_s, claimed_s = (claimed - self._heard) / self.rate_hz, claimed / self.rate_hz
+        if missing_s >= NOTABLE_S:
+            said.append(f"cut off: {_length(missing_s)} of the {_length(claimed_s)} that its header says are missing")
+        if sizes.stray:
+            said.append(f"{wording.plural(sizes.stray, 'byte')} after its audio are no part of it: left out")
+        return said
 
     def _opened(self) -> Any:
         try:
             if not self.path.is_file() and self.path.exists():
                 raise self._bad("is no file; give a recording that lies on disk")
-            with self.path.open("rb") as raw:
-                head = raw.read(HEADER_BYTES)
-            if not head:
+            size = self.path.stat().st_size
+            if not size:
                 raise self._bad("is empty")
-            instead = _mending(head, self.path.stat().st_size)
+            with self.path.open("rb") as raw:
+                self._sizes = wav_sizes(raw, size)
+            instead = self._sizes.instead
             # Names are bytes: those that are no UTF-8 are files too.
-            return soundfile.SoundFile(_Mended(self.path, instead) if instead else os.fsencode(self.path))
+            return soundfile.SoundFile(Mended(self.path, instead) if instead else os.fsencode(self.path))
         except OSError as error:
             raise self._bad(f"cannot be read: {error.strerror or error}") from error
         except (soundfile.LibsndfileError, ValueError, TypeError, RuntimeError) as error:
@@ -129,61 +144,14 @@ class StereoRecording:
         return BadInput(what, where=self._where)
 
 
-class _Mended(io.RawIOBase):
-    """A file with some bytes of its header read as others, for libsndfile."""
-
-    def __init__(self, path: Path, instead: dict[int, bytes]) -> None:
-        self._raw = path.open("rb")
-        self._instead = {at + i: value for at, text in instead.items() for i, value in enumerate(text)}
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return self._raw.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._raw.tell()
-
-    def readinto(self, buffer: Any) -> int:
-        at = self._raw.tell()
-        view = memoryview(buffer).cast("B")
-        count = self._raw.readinto(view)
-        for place, value in self._instead.items():
-            if at <= place < at + count:
-                view[place - at] = value
-        return count
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-def _mending(head: bytes, size: int) -> dict[int, bytes]:
-    """What must be read instead where a WAV file's audio claims no bytes although bytes follow; mostly nothing."""
-    if head[:4] not in {b"RIFF", b"RF64"} or head[8:12] != b"WAVE":
-        return {}
-    at = 12
-    instead: dict[int, bytes] = {}
-    while at + 8 <= len(head):
-        name, length = head[at : at + 4], int.from_bytes(head[at + 4 : at + 8], "little")
-        if name == b"ds64" and not any(head[at + 16 : at + 24]):
-            instead = {0: b"RIFF"}  # its 64-bit sizes were never written: without them the size is unknown
-        if name == b"data":
-            if size <= at + 8:
-                return {}
-            return instead | ({at + 4: UNKNOWN_SIZE} if length == 0 else {})
-        at += 8 + length + length % 2
-    return {}
-
-
 def _sixteen_bit(samples: npt.NDArray[Any]) -> Samples:
     if samples.dtype == np.int16:
         return np.ascontiguousarray(samples)
     return np.clip(np.rint(samples * np.float32(32768.0)), -32768, 32767).astype(np.int16)
+
+
+def _length(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 120 else wording.compact_span(seconds)
 
 
 def _reason(error: Exception) -> str:

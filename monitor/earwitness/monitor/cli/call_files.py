@@ -53,6 +53,12 @@ class CallFiles:
     recordings: dict[str, HeardCall] = field(default_factory=dict[str, HeardCall])
     """The recordings among the calls."""
 
+    @property
+    def damaged(self) -> list[str]:
+        """A line on each recording whose file is cut off, or holds more than belongs to it."""
+        found = ((call_id, heard.details.get("file")) for call_id, heard in self.recordings.items())
+        return [f"{call_id}: {what}" for call_id, what in found if what is not None]
+
 
 def read_calls(names: Sequence[str], listening: Listening | None = None) -> CallFiles:
     """Read all files (``-``: standard input), each once, by whichever name it is given. A recording is a call by its
@@ -156,21 +162,30 @@ def _completed(heard: HeardCall, listening: Listening) -> HeardCall:
 def described(heard: HeardCall) -> str:
     """A recording in a line, ``call.wav  16 kHz stereo  1m32s  caller left, agent right``, and what is to be said of it
     below; safe to print."""
-    details = dict(heard.details)
-    rate, channels = details.pop("rate", ""), details.pop("channels", "")
-    details.pop("coding", None)
-    details.pop("language", None)
+    details = heard.details
+    rate, channels = details.get("rate", ""), details.get("channels", "")
     bits = [heard.call_id, *_sound(rate, channels), wording.compact_span(heard.duration_ns / S)]
     if found := _CHANNELS.fullmatch(channels):
         count, caller, agent = found.groups()
         bits.append(_STEREO.get((count, caller, agent)) or f"caller channel {caller}, agent channel {agent}")
-    if (activity := details.pop("voice activity", "accurate")) != "accurate":
+    if (activity := details.get("voice activity", "accurate")) != "accurate":
         bits.append(f"voice activity {activity}")
-    bits += [details.pop(name) for name in ("speakers", "joined", "empty") if name in details]
-    remarks = [f"  {name}: {text}" for name, text in details.items()]
-    return "\n".join(["  ".join(map(wording.printable, bits)), *(f"  {wording.printable(one)}" for one in remarks)])
+    bits += [details[name] for name in ("speakers", *_BRIEF) if name in details]
+    return "\n".join(["  ".join(map(wording.printable, bits)), *(f"  {remark}" for remark in _remarks(heard))])
 
 
+def notes_on(heard: HeardCall) -> list[str]:
+    """What a reader of a recording's numbers should know of it, safe to print."""
+    return [*(wording.printable(heard.details[name]) for name in _BRIEF if name in heard.details), *_remarks(heard)]
+
+
+def _remarks(heard: HeardCall) -> list[str]:
+    """``caller channel: clipped: 1.2% of its samples at full scale``."""
+    return [wording.printable(f"{name}: {text}") for name, text in heard.details.items() if name not in _NO_REMARKS]
+
+
+_BRIEF = ("joined", "empty")
+_NO_REMARKS = {"rate", "channels", "coding", "language", "voice activity", "speakers", *_BRIEF}
 _CHANNELS = re.compile(r"(\d+): caller (\d+), agent (\d+)")
 _STEREO = {("2", "0", "1"): "caller left, agent right", ("2", "1", "0"): "caller right, agent left"}
 

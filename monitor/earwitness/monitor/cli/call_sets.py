@@ -69,7 +69,7 @@ def files_of(asked: str) -> list[str]:
 def set_of_files(asked: str, bounds: Bounds) -> CallSet:
     """The calls of files, folded one by one. Raises BadInput."""
     read = read_calls(files_of(asked))
-    found = CallSet(asked, broken=[str(line) for line in read.broken])
+    found = CallSet(asked, broken=[*map(str, read.broken), *read.damaged])
     for call_id, events in read.calls.items():
         if records := fold(events, bounds=bounds):
             found.calls[call_id] = records

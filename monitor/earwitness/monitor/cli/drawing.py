@@ -10,7 +10,7 @@ from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.sides import Sides, sides_of
 from earwitness.monitor.cli.opened_file import EMPTY
 from earwitness.monitor.cli.views.picture import height_of, picture
-from earwitness.monitor.cli.views.picture_png import png
+from earwitness.monitor.cli.views.picture_png import drawing_library, png
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.errors import BadInput
@@ -19,12 +19,15 @@ FORMATS = (".svg", ".png")
 
 
 def picture_path(name: str) -> Path:
-    """Where the picture goes. Raises BadInput for a name that ends in neither ``.svg`` nor ``.png``."""
+    """Where the picture goes. Raises BadInput, before any work, for a name that ends in neither ``.svg`` nor ``.png``,
+    and for a PNG where nothing is installed that makes one."""
     path = Path(name)
     if path.suffix.lower() not in FORMATS:
         raise BadInput(
             "give the picture a name that ends in .svg or .png", where=f"--svg {wording.printable(name) or EMPTY}"
         )
+    if path.suffix.lower() == ".png":
+        drawing_library()
     return path
 
 

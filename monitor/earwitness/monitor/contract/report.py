@@ -159,6 +159,8 @@ class CallShown(_Shape):
     unheard: list[UnheardShown]
     line: LineShown | None
     """Null where no transport told of it."""
+    notes: tuple[str, ...] = ()
+    """What to know of a recording beside its numbers: cut off, clipped, a leak taken out, a side not recorded."""
 
 
 class Quantiles(_Shape):

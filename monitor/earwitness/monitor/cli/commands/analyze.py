@@ -11,7 +11,7 @@ from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.report import report
 from earwitness.monitor.calls.timeline import fold
 from earwitness.monitor.cli.agreeing import agreement_of, recordings_for
-from earwitness.monitor.cli.call_files import CallFiles, Listening, read_calls
+from earwitness.monitor.cli.call_files import CallFiles, Listening, notes_on, read_calls
 from earwitness.monitor.cli.composing import bounds_of, settings_of
 from earwitness.monitor.cli.drawing import draw_one, one_of, picture_path
 from earwitness.monitor.cli.entry import DONE, FAULT_FOUND
@@ -41,10 +41,14 @@ def execute(arguments: argparse.Namespace) -> int:
     records: list[AnyRecord] = []
     for events in files.calls.values():
         records += fold(events, bounds=bounds)
-    _say_broken(files)
+    for read in (files, *recordings.values()):
+        _say_broken(read)
     if path is not None:
         draw_one(path, files.calls, arguments.call, records, bounds)
     found = report(records, bounds=bounds.id, agreement=agreement_of(files, records, bounds, recordings))
+    for call in found["calls"]:
+        if (heard := files.recordings.get(call["call_id"])) is not None:
+            call["notes"] = notes_on(heard)
     if arguments.json:
         print(json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False))
     else:
@@ -68,7 +72,7 @@ def _profile(arguments: argparse.Namespace, listening: Listening, bounds: Bounds
 
 
 def _say_broken(files: CallFiles) -> None:
-    for said in named_lines(files.broken):
+    for said in (*named_lines(files.broken), *files.damaged):
         sys.stderr.write(f"earwitness: {wording.printable(said, 300)}\n")
 
 

@@ -22,7 +22,7 @@ def png(svg: str, height: float) -> bytes:
     scale = SCALE if height * SCALE <= MOST_PIXELS else max(0.5, MOST_PIXELS / height)
     if height * scale > MOST_PIXELS:
         raise BadInput("the call is too long for a PNG; take --svg with a name that ends in .svg")
-    library = _library()
+    library = drawing_library()
     if not has_fonts():
         raise BadInput(
             "a PNG needs a font, and this machine has none; install one (apt-get install fonts-dejavu-core), "
@@ -31,11 +31,15 @@ def png(svg: str, height: float) -> bytes:
     return bytes(library.svg_to_bytes(svg_string=svg, zoom=scale, languages=["en"]))
 
 
-def _library() -> Any:
+def drawing_library() -> Any:
+    """resvg. Raises BadInput where it is not installed."""
     try:
         return import_module("resvg_py")
     except ModuleNotFoundError:
-        raise BadInput('a PNG needs resvg-py: pip install "earwitness[pictures]"; an .svg needs nothing') from None
+        raise BadInput(
+            'a PNG needs the extra "pictures": pip install "earwitness[pictures]"; '
+            "a name that ends in .svg needs nothing"
+        ) from None
 
 
 @cache
@@ -43,5 +47,5 @@ def has_fonts() -> bool:
     """Whether letters come out at all: without a font resvg leaves them away in silence."""
     blank = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
     letters = '<text x="2" y="15" font-size="14" font-family="sans-serif">M</text>'
-    drawn, empty = (bytes(_library().svg_to_bytes(svg_string=blank.format(inside))) for inside in (letters, ""))
+    drawn, empty = (bytes(drawing_library().svg_to_bytes(svg_string=blank.format(inside))) for inside in (letters, ""))
     return drawn != empty
