@@ -93,14 +93,14 @@ class KafkaReader:
 
     def revoke(self) -> None:
         """The group takes everything back, and gives anew: called at each of its changes."""
-        self._changes += 1
         self._positions = {}
         self._fresh = set()
 
     def assign(self, numbers: Iterable[int]) -> None:
         """These partitions are ours now; where to begin is settled by the next poll."""
-        self._changes += 1
         self._fresh = set(numbers)
+        if not self._fresh:
+            self._changes += 1
 
     async def _asked(self, work: Awaitable[T]) -> T:
         """Await an answer of the cluster. Raises LogError; where none comes, the client is replaced."""
@@ -136,7 +136,13 @@ class KafkaReader:
                 with suppress(kafka_errors.IllegalStateError):
                     self._consumer.seek(self._tp(number), position)
                     self._positions[number] = position
-                    self._fresh.discard(number)
+                    self._known(number)
+
+    def _known(self, number: int) -> None:
+        """Where to begin in a partition is known now; that it is ours counts as a change when it is of all of them."""
+        if number in self._fresh:
+            self._fresh.discard(number)
+            self._changes += not self._fresh
 
     async def _first(self, numbers: Sequence[int]) -> dict[int, int]:
         asked = {} if isinstance(self._start, str) else {n: self._start[n] for n in numbers if n in self._start}
@@ -164,6 +170,8 @@ class KafkaReader:
                 await self._asked(self._settle())
             left = deadline - time.monotonic()
             entries = await self._get(max(0.0, left), max_records)
+            if not entries and self._group is None:
+                await self._step_over_holes()
             if entries:
                 self._heard_s, self._stood_at = time.monotonic(), None
                 return entries
@@ -203,7 +211,7 @@ class KafkaReader:
         for tp, records in batches.items():
             number = tp.partition
             self._positions[number] = records[-1].offset + 1
-            self._fresh.discard(number)
+            self._known(number)
             entries += [
                 Entry(topic, number, record.offset, (record.key or b"").decode(errors="replace"), record.value,
                       record.timestamp * 1_000_000)
@@ -217,8 +225,16 @@ class KafkaReader:
             with suppress(kafka_errors.IllegalStateError):
                 self._consumer.seek(tp, oldest[tp])
                 self._positions[tp.partition] = oldest[tp]
-                self._fresh.discard(tp.partition)
+                self._known(tp.partition)
                 self._gaps.append(Gap(self._topic, tp.partition, expected, oldest[tp]))
+
+    async def _step_over_holes(self) -> None:
+        """aiokafka also moves over what is no record of ours: holes of compaction, marks of transactions."""
+        for number, position in self._positions.items():
+            with suppress(kafka_errors.IllegalStateError, TimeoutError):
+                async with asyncio.timeout(0.1):
+                    at = await self._consumer.position(self._tp(number))
+                    self._positions[number] = max(position, at)
 
     async def _doubt(self) -> None:
         """Nothing came for a while: is there nothing, or does nobody say so? Raises LogUnavailable."""
@@ -228,7 +244,6 @@ class KafkaReader:
         ends = {tp.partition: end for tp, end in (await self._asked(self._consumer.end_offsets(tps))).items()}
         at: dict[int, int] = {}
         for number in numbers:
-            # aiokafka also moves over what is no record of ours: holes of compaction, marks of transactions.
             with suppress(kafka_errors.IllegalStateError, TimeoutError):
                 async with asyncio.timeout(0.1):
                     at[number] = await self._consumer.position(self._tp(number))
