@@ -5,7 +5,8 @@ deploy/compose.yaml; Java 17 or newer with Kafka's jars resolved by Maven (deplo
 where they are missing and that is allowed. Everything lies under .run/kafka/, or where EARWITNESS_KAFKA_RUN says (for a
 second broker); its data goes with ``down``. ``pause`` makes the broker hang, ``kill`` ends it as a crash would, and
 ``start`` brings a killed one back with its data, for tests of what then happens. EARWITNESS_KAFKA_PROPERTIES names a
-file of further properties for it.
+file of further properties for it, in which $broker_port, $controller_port and $other_port stand for free ports; it is
+then Java's and not Docker's to run.
 
 Standard library only, since it runs before there is an environment. ``up`` prints the bootstrap address on standard
 output and nothing else. Exit codes: 0 done; 1 no broker is up (``status``); 2 wrong use; 3 no way to get a Kafka here.
@@ -38,6 +39,7 @@ LIBS = SHARED / "libs"
 RUN = Path(os.environ.get("EARWITNESS_KAFKA_RUN", SHARED)).absolute()
 BOOTSTRAP, PID, ENGINE, LOG, DATA = (RUN / name for name in ("bootstrap", "pid", "engine", "broker.log", "data"))
 PROPERTIES = RUN / "server.properties"
+MORE = os.environ.get("EARWITNESS_KAFKA_PROPERTIES")
 PROJECT = f"earwitness-kafka-{hashlib.sha256(str(RUN).encode()).hexdigest()[:8]}"
 COMPOSE = ("docker", "compose", "-p", PROJECT, "-f", str(DEPLOY / "compose.yaml"))
 JAVA_MIN = 17
@@ -257,14 +259,14 @@ def cluster_id(of: uuid.UUID) -> str:
 
 def java_up() -> str:
     java = jars()
-    given = os.environ.get("EARWITNESS_KAFKA_PROPERTIES")
-    more = "\n" + Path(given).read_text() if given else ""
+    more = "\n" + Path(MORE).read_text() if MORE else ""
     for _ in range(3):  # another process may take a free port before the broker does
-        broker_port, controller_port = free_ports(2)
+        broker_port, controller_port, other_port = free_ports(3)
         shutil.rmtree(DATA, ignore_errors=True)
-        values = {"broker_port": broker_port, "controller_port": controller_port, "data": DATA}
+        ports = {"broker_port": broker_port, "controller_port": controller_port, "other_port": other_port}
+        values: dict[str, object] = {**ports, "data": DATA}
         PROPERTIES.write_text(
-            string.Template((DEPLOY / "kafka" / "server.properties").read_text()).substitute(values) + more
+            string.Template((DEPLOY / "kafka" / "server.properties").read_text() + more).substitute(values)
         )
         LOG.unlink(missing_ok=True)
         format_storage(java, PROPERTIES, cluster_id(uuid.uuid4()), "--standalone")
@@ -346,7 +348,7 @@ def up() -> int:
         if address is None:
             clear()
             try:
-                address = docker_up() if docker_answers() else java_up()
+                address = docker_up() if not MORE and docker_answers() else java_up()
             except Missing as missing:
                 say(f"MISSING: {missing}")
                 return 3

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from earwitness.monitor.log.protocol import LogUnavailable
 from earwitness.processors.bot_settings import BotSettings
 from earwitness.processors.sink import Outbound
 from earwitness.processors.spool import SpoolFolder
-from earwitness.processors.writer import SilentSink, Writer, process_writer
+from earwitness.processors.writer import SilentSink, Writer, close_all, process_writer
 
 Event = Callable[..., Outbound]
 AWAY = LogUnavailable("nobody answers")
@@ -194,6 +195,22 @@ def _seqs_of_open_spool(settings: BotSettings) -> list[int]:
     seqs = [item.seq for item in file.read().items]
     file.close()
     return seqs
+
+
+def test_many_writers_of_one_process_take_no_longer_to_close_than_one(
+    bot: BotSettings, opened: Callable[..., Writer], moody: Any, event: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = bot.model_copy(update={"exit_flush_s": 3.0, "linger_s": 0.02})
+    writers = [opened(settings, moody("hang").open) for _ in range(5)]
+    for writer in writers:
+        writer.put(event(0))
+        assert asyncio.run(writer.flush("call", 30.0))
+    monkeypatch.setattr("earwitness.processors.writer._registry", dict(enumerate(writers)))
+    began_s = time.monotonic()
+    close_all()
+    # One after the other they would take 11 s at least: each gives its log over 2 s.
+    assert time.monotonic() - began_s < 10.0
+    assert in_spools(bot) == [0] * 5
 
 
 def test_one_writer_serves_a_process_and_none_where_it_is_switched_off(bot: BotSettings) -> None:

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +32,8 @@ from earwitness.processors.spool import SpoolFile, SpoolFolder
 log = logging.getLogger("earwitness.writer")
 
 _STOP_MARGIN_S = 0.25
+_CLOSE_RESERVE_S = 0.75
+"""Of the time that an exit has: what storing and saying good-bye may need after the log had its chance."""
 _BUSY_TIMEOUT_S = 1.0
 """Short, since the events lie in the spool meanwhile and an exit waits for the embedded log's thread."""
 
@@ -91,25 +93,25 @@ class Writer:
     def flush_now(self, timeout_s: float) -> bool:
         """Wait until it is on the log, or in the spool if the log is away. For a thread that may be blocked: none of a
         bot's may."""
-        flushed = self._request_flush(sent=True)
-        if flushed is None:
-            return self._buffer.bytes == 0
-        finished, _ = concurrent.futures.wait({flushed}, timeout_s)
-        return bool(finished or not flushed.cancel()) and not flushed.cancelled()
+        return _flushed([self], timeout_s)
 
     def close(self, timeout_s: float | None = None) -> None:
         """Send what is left, store what cannot be sent, and end the thread. Blocks, for ``timeout_s`` at most."""
         timeout_s = self._settings.exit_flush_s if timeout_s is None else timeout_s
+        self.stop(timeout_s)
+        if self._thread is not None:
+            self._done.wait(timeout_s)
+        self._rescue()
+
+    def stop(self, timeout_s: float) -> None:
+        """Ask the thread to end within ``timeout_s``, without waiting for it: `close` does."""
         with self._lock:
             self._closed = True
             self._stop_s = max(0.0, timeout_s - _STOP_MARGIN_S)
-            thread, loop, courier = self._thread, self._loop, self._courier
-        if thread is not None and not self._done.is_set():
-            if loop is not None and courier is not None:
-                with suppress(RuntimeError):  # The loop has been closed.
-                    loop.call_soon_threadsafe(courier.stop, self._stop_s)
-            self._done.wait(timeout_s)
-        self._rescue()
+            loop, courier = self._loop, self._courier
+        if loop is not None and courier is not None and not self._done.is_set():
+            with suppress(RuntimeError):  # The loop has been closed.
+                loop.call_soon_threadsafe(courier.stop, self._stop_s)
 
     def _reset(self) -> None:
         settings = self._settings
@@ -257,17 +259,31 @@ def process_writer(settings: BotSettings) -> Sink:
 
 def flush_all(timeout_s: float) -> bool:
     """Flush every writer of this process, blocking the calling thread for ``timeout_s`` at most."""
-    ends_s = time.monotonic() + timeout_s
-    flushed = True
-    for writer in list(_registry.values()):
-        flushed = writer.flush_now(max(0.0, ends_s - time.monotonic())) and flushed
-    return flushed
+    return _flushed(list(_registry.values()), timeout_s)
 
 
 def close_all() -> None:
-    """Close every writer of this process."""
-    for writer in list(_registry.values()):
-        writer.close()
+    """Close every writer of this process, all at once: together they take as long as the slowest may."""
+    writers = list(_registry.values())
+    ends_s = _exit_ends_s or time.monotonic() + max((writer.exit_flush_s for writer in writers), default=0.0)
+    ends_s = max(ends_s, time.monotonic() + _CLOSE_RESERVE_S)
+    for writer in writers:
+        writer.stop(ends_s - time.monotonic())
+    for writer in writers:
+        writer.close(max(0.0, ends_s - time.monotonic()))
+
+
+def _flushed(writers: Sequence[Writer], timeout_s: float) -> bool:
+    """Whether all that these writers had is on the log, or in the spool where the log is away, in time."""
+    asked = [(writer, writer._request_flush(sent=True)) for writer in writers]  # pyright: ignore[reportPrivateUsage]
+    concurrent.futures.wait([flush for _, flush in asked if flush is not None], timeout_s)
+    done = [
+        bool(flush.done() or not flush.cancel()) and not flush.cancelled()
+        if flush is not None
+        else writer.stats().buffer_bytes == 0
+        for writer, flush in asked
+    ]
+    return all(done)
 
 
 _registry: dict[tuple[str, Path], Writer] = {}
@@ -275,6 +291,8 @@ _registry_lock = threading.Lock()
 _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 _parents: list[object] = []
 _exit_registered = False
+_exit_ends_s: float | None = None
+"""When an exit that is under way must be over, on the monotonic clock."""
 
 
 def _register_exit() -> None:
@@ -293,8 +311,11 @@ def _register_exit() -> None:
 
 
 def _flush_before_exit() -> None:
+    global _exit_ends_s  # noqa: PLW0603 - a process ends once
     with suppress(Exception):
-        flush_all(max((writer.exit_flush_s for writer in _registry.values()), default=0.0))
+        whole_s = max((writer.exit_flush_s for writer in _registry.values()), default=0.0)
+        _exit_ends_s = time.monotonic() + whole_s
+        flush_all(max(0.0, whole_s - _CLOSE_RESERVE_S))
 
 
 def _opener(settings: BotSettings) -> Callable[[], Awaitable[Log]]:
