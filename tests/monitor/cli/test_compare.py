@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -80,7 +81,8 @@ def test_the_table_says_worse_and_cannot_tell_with_numbers(versions: Path, capsy
     latency = next(line for line in out.splitlines() if "response latency p50" in line)
     assert "WORSE" in latency
     assert latency.split()[4] == "ms"
-    assert "turns" in latency
+    assert re.search(r" [1-9]\d+ / [1-9]\d+$", latency)
+    assert "n: caller turns" in out
     assert "cannot tell" in out
     assert "one in twenty" in out
 
@@ -162,26 +164,62 @@ def test_hostile_names_are_harmless(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert all(c.isprintable() or c == "\n" for c in capsys.readouterr().out)
 
 
-def test_every_number_has_a_label_and_fits_its_column() -> None:
-    assert set(LABELS) == {number.name for number in NUMBERS}
-    assert set(COUNTED) < set(LABELS)
-    found = Comparison.model_validate({
+def comparison(interval: tuple[float | None, float | None], **changed: Any) -> Comparison:
+    """Every number with the same difference, of sets as large as there are."""
+    side = {"value": 9.999, "more_than": None, "n": 12_345.0, "calls": 12_345}
+    low, high = interval
+    number = {
+        "a": side, "b": side | {"value": None, "more_than": 119.4},
+        "difference": -9.999, "difference_more_than": None, "difference_less_than": None,
+        "interval": {"low": low, "high": high}, "verdict": "cannot_tell", "reason": "covers_zero", **changed,
+    }  # fmt: skip
+    return Comparison.model_validate({
         "bounds": "default-1", "confidence": 0.95, "resamples": 2000, "shared_calls": 0,
-        "a": {"name": "a", "calls": 10, "measuring_points": ("pipeline",)},
+        "a": {"name": "calls/of/a/long/name/" * 4, "calls": 12_345, "measuring_points": ("pipeline", "recording")},
         "b": {"name": "b", "calls": 10, "measuring_points": ("pipeline",)},
-        "numbers": tuple(
-            {
-                "name": n.name, "unit": n.unit, "better": n.better,
-                "a": {"value": 0.5, "more_than": None, "n": 1000.0, "calls": 10},
-                "b": {"value": None, "more_than": 12.0, "n": 1000.0, "calls": 10},
-                "difference": None, "difference_more_than": 0.915, "difference_less_than": None,
-                "interval": {"low": 0.91, "high": None}, "verdict": "worse", "reason": None,
-            }
-            for n in NUMBERS
-        ),
+        "numbers": tuple({"name": n.name, "unit": n.unit, "better": n.better, **number} for n in NUMBERS),
     })  # fmt: skip
 
-    rows = compare_view(found)[4:-3]
 
-    assert len({row.index("WORSE") for row in rows}) == 1
-    assert max(map(len, rows)) <= 120
+@pytest.mark.parametrize(
+    ("interval", "changed"),
+    [
+        ((-9.999, 9.999), {}),
+        ((-9.999, 11.6), {}),
+        ((-9.999, 99.4), {"difference": 10.2}),
+        ((-9.999, None), {"difference": None, "difference_more_than": -9.999}),
+        ((None, 9.999), {"difference": None, "difference_less_than": 9.999}),
+        ((None, None), {"difference": None, "reason": "censored"}),
+    ],
+)
+def test_every_number_has_a_label_and_fits_100_columns(
+    interval: tuple[float | None, float | None], changed: dict[str, Any]
+) -> None:
+    assert set(LABELS) == {number.name for number in NUMBERS}
+    assert set(LABELS) > COUNTED
+
+    lines = compare_view(comparison(interval, **changed))
+
+    rows = [line for line in lines if "cannot tell" in line]
+    assert len(rows) == len(NUMBERS)
+    assert len({row.index("cannot tell") for row in rows}) == 1
+    assert len({row.index("12,345 / 12,345") for row in rows}) == 1
+    assert [line for line in lines if len(line) > 100] == []
+
+
+@pytest.mark.parametrize(
+    ("interval", "difference", "shown"),
+    [
+        ((0.72, 1.12), 0.93, "+930 ms  +720 to +1,120"),
+        ((-0.72, 1.12), 0.2, "+200 ms  −720 to +1,120"),
+        ((9.2, 11.6), 10.4, "+10.4 s  +9.2 to +11.6 s"),
+        ((-9.2, 9.6), 10.4, "+10.4 s  −9.2 to +9.6 s"),
+        ((0.2, None), 0.4, "+400 ms  over +200 ms"),
+    ],
+)
+def test_an_interval_stands_in_the_unit_of_its_difference_or_says_its_own(
+    interval: tuple[float | None, float | None], difference: float, shown: str
+) -> None:
+    [row] = [line for line in compare_view(comparison(interval, difference=difference)) if "latency p50" in line][:1]
+
+    assert shown in row

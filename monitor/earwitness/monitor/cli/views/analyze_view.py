@@ -9,6 +9,7 @@ from typing import Any
 from earwitness.monitor import wording
 from earwitness.monitor.cli.views.agreement_view import agreement_lines
 from earwitness.monitor.cli.views.call_words import OUTCOME_WORDS
+from earwitness.monitor.cli.views.columns import fitted
 from earwitness.monitor.cli.views.top_view import LEAST_N
 from earwitness.monitor.cli.views.unheard_words import SHOWN_BY_WORDS, UNHEARD_WORDS, line_words
 from earwitness.monitor.contract.records import LineQuality
@@ -25,11 +26,11 @@ Json = dict[str, Any]
 def analyze_view(found: Json, told: Sequence[str], *, most_calls: int = 50, most_files: int = 20) -> list[str]:
     """The lines for a report; ``told`` says what was read, a safe line on each file."""
     calls: list[Json] = found["calls"]
-    lines = list(told[:most_files])
+    files = [fit for text in told[:most_files] for line in text.split("\n") for fit in fitted(line, 4)]
     if len(told) > most_files:
-        lines.append(f"and {wording.plural(len(told) - most_files, 'more file')}")
+        files.append(f"and {wording.plural(len(told) - most_files, 'more file')}")
     measured = POINT_WORDS[found["measuring_point"]]
-    lines.append(f"  measured {measured}, bounds {found['bounds']}, {wording.plural(len(calls), 'call')}")
+    lines = [f"  measured {measured}, bounds {found['bounds']}, {wording.plural(len(calls), 'call')}"]
     summary: Json = found["summary"]
     lines += ["", *_latency(summary, calls), *_overlaps(found), *_interruptions(found)]
     times: int | None = summary["agent_interruptions"]
@@ -43,11 +44,11 @@ def analyze_view(found: Json, told: Sequence[str], *, most_calls: int = 50, most
         lines.append(_row("outcomes", _outcomes(summary["outcomes"], live)))
     lines += [_row(label, text) for label, text in agreement_lines(found["agreement"])]
     if len(calls) > 1 or live:
-        lines += ["", f"  {'call':<24}{'lasted':>8}{'turns':>7}{'p50 ms':>9}{'worst':>9}{'overlaps':>10}  outcome"]
+        lines += ["", f"  {'call':<24}{'lasted':>7}{'turns':>6}{'p50 ms':>9}{'worst':>9}{'overlaps':>10}  outcome"]
         lines += [_call(call) for call in calls[:most_calls]]
     if len(calls) > most_calls:
         lines.append(f"  {len(calls) - most_calls:,} more calls: --json has them all")
-    return lines
+    return [*files, *(fit for line in lines for fit in fitted(line, 2 + LABEL))]
 
 
 def _row(label: str, text: str) -> str:
@@ -219,5 +220,5 @@ def _call(call: Json) -> str:
     lasted = wording.compact_span(call["duration_s"]) if call["duration_s"] is not None else wording.NOTHING
     outcome = OUTCOME_WORDS.get(call["outcome"] or "", (call["outcome"] or wording.NOTHING).replace("_", " "))
     name, turns, overlaps = wording.printable(call["call_id"], 23), len(call["turns"]), len(call["overlaps"])
-    numbers = f"{lasted:>8}{turns:>7}{middle:>9}{worst:>9}{overlaps:>10}"
+    numbers = f"{lasted:>7}{turns:>6}{middle:>9}{worst:>9}{overlaps:>10}"
     return f"  {name:<24}{numbers}  {outcome}"
