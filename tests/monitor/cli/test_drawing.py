@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import re
+import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,8 +18,11 @@ from earwitness.monitor.cli.views import picture_png
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.errors import BadInput
+from earwitness.monitor.log.open import open_log
+from earwitness.monitor.log.protocol import Outgoing
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
+S = 1_000_000_000
 MakeCall = Callable[..., list[AnyEvent]]
 
 
@@ -83,6 +89,29 @@ def test_what_cannot_be_drawn_is_one_line(
     assert main(["analyze", two, *given]) == 2
 
     assert capsys.readouterr().err == f"earwitness: {said}\n"
+
+
+def test_the_lanes_of_a_call_of_the_log_show_its_pauses(
+    log_path: Path, make_call: MakeCall, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = make_call("c-9", began_ns=time.time_ns() - 30 * S, latency_s=2.4)
+    on, off = (next(e for e in events if e.kind == kind) for kind in ("speech_started", "speech_ended"))
+    more = [
+        one.model_copy(update={"seq": 100 + n, "at_ns": round((at_s + 0.2) * S), "edge_ns": round(at_s * S)})
+        for n, (one, at_s) in enumerate(((on, 2.9), (off, 3.5)))
+    ]
+
+    async def write() -> None:
+        log = await open_log(str(log_path))
+        await log.append("earwitness.events", [Outgoing(e.call_id, encode(e)) for e in (*events, *more)])
+        await log.close()
+
+    asyncio.run(write())
+
+    assert main(["calls", "c-9", "--log", str(log_path)]) == 0
+
+    caller = next(line for line in capsys.readouterr().out.splitlines() if line.startswith(" caller"))
+    assert len(re.findall("▂+", caller)) == 2
 
 
 def test_a_call_of_the_log_is_drawn(log_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
 from datetime import UTC
 from typing import Any
 
 import pytest
 
+from earwitness.monitor.calls.sides import Sides
 from earwitness.monitor.cli.views.call_view import call_view
 from earwitness.monitor.contract.records import AgentTurn, AnyRecord, Call, DeadAir, Overlap, Record, ToolCall, Turn
 
@@ -69,6 +71,32 @@ def test_a_call_reads_from_top_to_bottom() -> None:
     assert 'overlap 1   0:18.40 caller "no wait I said Tuesday"' in text
     assert "response 2,410 ms = endpointing 320 + llm 1,880 + tts 140 + output 70" in text
     assert "dead air 25.9 s: owed by agent 20.0 s, tool 5.9 s" in text
+
+
+def test_lanes_show_pauses_within_a_turn_where_it_is_known_who_was_audible_when() -> None:
+    records = [
+        made(Turn, "t1", u_on_ns=ns(1), u_off_ns=ns(8), answered_by="a1", a_on_ns=ns(9), text="on Monday, or Tuesday"),
+        made(AgentTurn, "a1", a_on_ns=ns(9), a_off_ns=ns(15), why="user_turn", text="Monday. At ten."),
+        made(Call, "call", started_wall_ns=WALL_NS, ended_ns=ns(18), end_cause="caller"),
+    ]
+    sides = Sides(ns(18), caller=((ns(1), ns(3)), (ns(6), ns(8))), agent=((ns(9), ns(11)), (ns(13), ns(15))))
+
+    told = call_view(records, sides, width=100, zone=UTC)
+    untold = call_view(records, width=100, zone=UTC)
+
+    assert [_times(line) for line in told if line.startswith((" caller", " agent"))] == [
+        [(1.0, 3.0), (6.0, 8.0)],
+        [(9.0, 11.0), (13.0, 15.0)],
+    ]
+    assert [_times(line) for line in untold if line.startswith((" caller", " agent"))] == [[(1.0, 8.0)], [(9.0, 15.0)]]
+    assert [line for line in told if "▂" not in line] == [line for line in untold if "▂" not in line]
+
+
+def _times(line: str) -> list[tuple[float, float]]:
+    """From and to, in seconds, of what a lane of 90 cells over 18 s shows as speech."""
+    cells = line[9:]
+    assert len(cells) == 90
+    return [(found.start() / 5, found.end() / 5) for found in re.finditer("▂+", cells)]
 
 
 def test_facts_stand_in_the_order_of_time() -> None:

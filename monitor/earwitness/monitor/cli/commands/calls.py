@@ -72,8 +72,8 @@ async def _one(settings: Settings, asked: str, path: Path | None) -> int:
     async with opened_log(settings, must_exist=True) as log:
         call = await stored_call(log, asked, bounds)
     records = call.records()
+    sides = sides_of(call.events, until_ns=None if call.timeline.ended else call.now_ns(), bounds=bounds)
     if path is not None:
-        until_ns = None if call.timeline.ended else call.now_ns()
-        draw(path, records, sides_of(call.events, until_ns=until_ns, bounds=bounds))
-    print("\n".join(call_view(records, width=plain_width())))
+        draw(path, records, sides)
+    print("\n".join(call_view(records, sides, width=plain_width())))
     return FAULT_FOUND if call.broken else 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from earwitness.monitor import wording
+from earwitness.monitor.calls.sides import Sides
 from earwitness.monitor.cli.views.call_words import (
     CELL_WORDS,
     OUTCOME_WORDS,
@@ -26,7 +27,7 @@ from earwitness.monitor.cli.views.call_words import (
     turn_note,
 )
 from earwitness.monitor.cli.views.evidence_words import Usual, evidence_line, unusual_evidence, usual_evidence
-from earwitness.monitor.cli.views.lanes import S, Scale, Span, hundredths, lane, marks, ruler, written_in
+from earwitness.monitor.cli.views.lanes import S, Scale, hundredths, lane, marks, ruler, written_in
 from earwitness.monitor.cli.views.unheard_words import line_words, unheard_note
 from earwitness.monitor.contract.records import (
     AgentInterruption,
@@ -56,8 +57,13 @@ class _Line:
     note: str
 
 
-def call_view(records: Iterable[AnyRecord], *, width: int = 100, zone: tzinfo | None = None) -> list[str]:
-    """The lines of one call. ``records`` are the latest revisions; those taken back are left out by themselves."""
+def call_view(
+    records: Iterable[AnyRecord], sides: Sides | None = None, *, width: int = 100, zone: tzinfo | None = None
+) -> list[str]:
+    """The lines of one call. ``records`` are the latest revisions; those taken back are left out by themselves.
+
+    ``sides``: when each side was audible; without it the lanes show turns whole, their pauses filled.
+    """
     found = [record for record in records if not record.retracted]
     call = next((r for r in found if isinstance(r, Call)), None)
     scale = Scale(max(length_ns(found, call), 1), max(20, width - LANE_INDENT - 1))
@@ -65,7 +71,7 @@ def call_view(records: Iterable[AnyRecord], *, width: int = 100, zone: tzinfo | 
     evidence = [f"        {said}"] if (said := evidence_line(usual)) else []
     lines = [*head_lines(found, call, zone), *evidence, ""]
     if length_ns(found, call) > 0:
-        lines += [*_lanes(found, scale), ""]
+        lines += [*_lanes(found, _sides(found, scale) if sides is None else sides, scale), ""]
     for line in sorted(_lines(found, usual), key=lambda one: (one.at_ns, one.rank)):
         lines += _shown(line, width)
     return lines
@@ -148,13 +154,8 @@ def _quality_words(call: Call) -> str:
     return "note: " + " · ".join(bits) if bits else ""
 
 
-def _lanes(found: Sequence[AnyRecord], scale: Scale) -> list[str]:
-    caller = lane(_caller_spans(found), scale)
-    agent_spans: list[Span] = [
-        (r.a_on_ns, r.a_off_ns if r.a_off_ns is not None else scale.duration_ns)
-        for r in found if isinstance(r, AgentTurn) and r.audible and r.a_on_ns is not None
-    ]  # fmt: skip
-    agent = lane(agent_spans, scale)
+def _lanes(found: Sequence[AnyRecord], sides: Sides, scale: Scale) -> list[str]:
+    caller, agent = lane(sides.caller, scale), lane(sides.agent, scale)
     notes: list[tuple[int, str]] = []
     for r in found:
         match r:
@@ -183,12 +184,19 @@ def _lanes(found: Sequence[AnyRecord], scale: Scale) -> list[str]:
     ]
 
 
-def _caller_spans(found: Sequence[AnyRecord]) -> list[Span]:
-    return [
+def _sides(found: Sequence[AnyRecord], scale: Scale) -> Sides:
+    """As far as the records tell: what lies within a turn they do not say."""
+    caller = [
         (r.u_on_ns, r.u_off_ns)
         for r in found
         if isinstance(r, Turn | Overlap) and r.u_on_ns is not None and r.u_off_ns is not None
     ]
+    agent = [
+        (r.a_on_ns, r.a_off_ns if r.a_off_ns is not None else scale.duration_ns)
+        for r in found
+        if isinstance(r, AgentTurn) and r.audible and r.a_on_ns is not None
+    ]
+    return Sides(scale.duration_ns, tuple(caller), tuple(agent))
 
 
 def _lines(found: Sequence[AnyRecord], usual: Usual) -> Iterable[_Line]:

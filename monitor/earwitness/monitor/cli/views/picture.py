@@ -34,7 +34,7 @@ def picture(records: Sequence[AnyRecord], sides: Sides) -> str:
     drawn = [DrawnRow(row, shown) for row in rows]
     top = 16 + HEAD_LINE * len(head) + 12
     height = top + sum(row.height for row in drawn) + LEGEND
-    text = "\n".join(call_view(found, width=100, zone=UTC))
+    text = "\n".join(call_view(found, sides, width=100, zone=UTC))
     drawing = Drawing(WIDTH, height, title=f"Timeline of a call: {head[0]}", description=text)
     for n, line in enumerate(head):
         size, weight = (16, "bold") if n == 0 else (12, "normal")
