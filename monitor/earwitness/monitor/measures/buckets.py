@@ -1,161 +1,257 @@
-"""Integers by event time: a tier is a row of buckets of one length, a running window the sum of some of them.
+"""Integers by event time: a tier is a row of buckets of one length, each the sums of one step of time.
 
-A bucket is a flat mapping from ``series * STRIDE + slot`` to a count; closed ones are packed into arrays. All is
+What changes is noted in the finest tier that keeps its moment. A bucket hands what it took in up to the next tier
+when it closes or when somebody reads there, so that most of what happens is added up once before it goes on. All is
 addition, so a late record goes into its bucket as long as that is kept, and arrival order changes nothing.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
+from earwitness.monitor.measures.histogram import Binning
+from earwitness.monitor.measures.journal import Journal, worked_in
+from earwitness.monitor.measures.running import RunningWindow
+from earwitness.monitor.measures.sums import NOTHING, Pile, Sums, added
 
-from earwitness.monitor.measures.slots import STRIDE
-
-Items = Iterable[tuple[int, int]]
-_OPEN_STEPS: Final = 2
-"""Steps behind the newest in which records usually still arrive; older buckets are packed."""
+S: Final = 1_000_000_000
+KEPT_STEPS: Final = {10: 60, 60: 180, 600: 160, 3_600: 174}
+"""Lengths of buckets in seconds, and how many are kept: the longest window of the tier and room for what is late."""
+OPEN_STEPS: Final = 2
+"""Steps behind the newest in which records usually still arrive; older buckets are closed."""
+MOST_NOTED: Final = 32_768
+"""Contributions that are noted at most before they are worked into sums."""
 
 
 class Bucket:
-    """Counts of one step of time."""
+    """One step of time: the sums of what it took in, and what it has not worked in yet."""
 
-    __slots__ = ("_counts", "_keys", "open")
+    __slots__ = ("fresh", "journal", "pile")
 
     def __init__(self) -> None:
-        self.open: defaultdict[int, int] = defaultdict(int)
-        self._keys: npt.NDArray[np.int64] = np.empty(0, np.int64)
-        self._counts: npt.NDArray[np.int64] = np.empty(0, np.int64)
-
-    def add(self, items: Items) -> None:
-        """Add the items; one that takes away is negative."""
-        counts = self.open
-        for key, amount in items:
-            counts[key] += amount
-
-    def items(self) -> Iterator[tuple[int, int]]:
-        """Everything in it; a key may come twice, with parts of its count, or with 0."""
-        yield from zip(self._keys.tolist(), self._counts.tolist(), strict=True)
-        yield from self.open.items()
-
-    def seal(self) -> None:
-        """Pack what is in it."""
-        if not self.open:
-            return
-        packed = dict(zip(self._keys.tolist(), self._counts.tolist(), strict=True))
-        for key, amount in self.open.items():
-            packed[key] = packed.get(key, 0) + amount
-        kept = sorted(key for key, amount in packed.items() if amount)
-        self._keys = np.array(kept, np.int64)
-        self._counts = np.array([packed[key] for key in kept], np.int64)
-        self.open = defaultdict(int)
-
-    def series(self) -> set[int]:
-        """The series that it has something of."""
-        return {int(key) for key in np.unique(self._keys // STRIDE)} | {key // STRIDE for key in self.open}
+        self.pile = Pile()
+        self.fresh: list[Sums] = []
+        self.journal: Journal | None = None
 
 
 class Tier:
-    """Buckets of ``step_s`` seconds; the newest ``keep`` of them, counted in steps of time, are kept."""
+    """Buckets of ``step_s`` seconds; the newest ``keep`` of them, counted in steps of time, are kept.
 
-    def __init__(self, step_s: int, keep: int) -> None:
+    ``only``: what this tier and those above it keep of what they are given. ``windows``: who sums its buckets.
+    """
+
+    def __init__(
+        self,
+        step_s: int,
+        keep: int,
+        binning: Binning,
+        *,
+        above: Tier | None = None,
+        only: Callable[[Sums], Sums] | None = None,
+        windows: Sequence[RunningWindow] = (),
+    ) -> None:
         self.step_s = step_s
-        self.step_ns = step_s * 1_000_000_000
+        self.step_ns = step_s * S
         self.keep = keep
-        self.buckets: dict[int, Bucket] = {}
         self.newest: int | None = None
-        self._unsealed: set[int] = set()
+        self.changed: set[int] = set()
+        """Steps in which sums changed, until somebody clears it."""
+        self._binning = binning
+        self._above = above
+        self._only = only
+        self._windows = windows
+        self._buckets: dict[int, Bucket] = {}
+        self._unsettled: set[int] = set()
+        self._open: set[int] = set()
+        """Steps whose sums may lie in several parts."""
 
     @property
-    def oldest_kept(self) -> int | None:
-        """The first step that is still kept; None before anything came."""
-        return None if self.newest is None else self.newest - self.keep + 1
-
-    def index_of(self, at_ns: int) -> int:
-        """The step that a moment of wall time lies in."""
-        return at_ns // self.step_ns
-
-    def advance(self, index: int) -> list[int]:
-        """Make a step the newest, if it is newer; the steps that thereby went."""
-        if self.newest is not None and index <= self.newest:
-            return []
-        self.newest = index
-        gone = [i for i in self.buckets if i <= index - self.keep]
-        for i in gone:
-            del self.buckets[i]
-        for i in [i for i in self._unsealed if i < index - _OPEN_STEPS]:
-            self._unsealed.discard(i)
-            if i in self.buckets:
-                self.buckets[i].seal()
-        return gone
+    def steps(self) -> list[int]:
+        """The steps that it has a bucket of, in order."""
+        return sorted(self._buckets)
 
     def keeps(self, index: int) -> bool:
         """Whether a step is not older than what is kept."""
         return self.newest is None or index > self.newest - self.keep
 
-    def bucket(self, index: int) -> Bucket:
-        """The bucket of a step, to be added to."""
-        self._unsealed.add(index)
-        found = self.buckets.get(index)
+    def journal(self, index: int) -> Journal:
+        """Where to note what happened in a step that is kept."""
+        bucket = self._bucket(index)
+        if bucket.journal is None:
+            bucket.journal = []
+        return bucket.journal
+
+    def take(self, index: int, part: Sums) -> None:
+        """Add sums that a tier below hands up to a step, if it is kept."""
+        if self.keeps(index):
+            self._bucket(index).fresh.append(part)
+
+    def put(self, index: int, part: Sums) -> None:
+        """Add sums to a step of this tier alone, if it is kept: what was saved of it."""
+        if self.keeps(index):
+            bucket = self._buckets.setdefault(index, Bucket())
+            self._grow(index, bucket, part)
+
+    def settle(self) -> None:
+        """Work in what was taken in, and hand it up."""
+        for index in self._unsettled:
+            self._settle_one(index)
+        self._unsettled.clear()
+
+    def advance(self, index: int) -> bool:
+        """Make a step the newest, if it is newer; whether buckets thereby went."""
+        if self.newest is not None and index <= self.newest:
+            return False
+        self.newest = index
+        gone = [i for i in self._buckets if i <= index - self.keep]
+        for i in gone:
+            self._let_go(i)
+        for i in [i for i in self._open if i < index - OPEN_STEPS]:
+            self._open.discard(i)
+            if i in self._buckets:
+                self._buckets[i].pile.whole()
+        for window in self._windows:
+            if any(window.holds(i) for i in gone):
+                window.reset()
+        return bool(gone)
+
+    def sums(self, index: int) -> Sums:
+        """All that was worked into a step; `settle` comes first."""
+        bucket = self._buckets.get(index)
+        return NOTHING if bucket is None else bucket.pile.whole()
+
+    def _let_go(self, index: int) -> None:
+        bucket = self._buckets.pop(index)
+        self._unsettled.discard(index)
+        self.changed.discard(index)
+        if self._above is None:
+            return
+        over = index * self.step_s // self._above.step_s
+        if bucket.journal is not None and self._above.keeps(over):
+            # Nobody read it here: it goes on as it was noted.
+            self._above.journal(over).extend(bucket.journal)
+        for part in bucket.fresh:
+            self._above.take(over, part)
+
+    def _bucket(self, index: int) -> Bucket:
+        self._unsettled.add(index)
+        self._open.add(index)
+        found = self._buckets.get(index)
         if found is None:
-            found = self.buckets[index] = Bucket()
+            found = self._buckets[index] = Bucket()
         return found
 
+    def _settle_one(self, index: int) -> None:
+        bucket = self._buckets[index]
+        fresh, bucket.fresh = bucket.fresh, []
+        if bucket.journal is not None:
+            fresh.append(worked_in(bucket.journal, self._binning))
+            bucket.journal = None
+        part = added(fresh)
+        if self._only is not None:
+            part = self._only(part)
+        self._grow(index, bucket, part)
+        if self._above is not None:
+            self._above.take(index * self.step_s // self._above.step_s, part)
 
-class RunningWindow:
-    """The sum of the ``steps`` buckets of a tier up to some step, by series and slot.
+    def _grow(self, index: int, bucket: Bucket, part: Sums) -> None:
+        if not len(part.keys):
+            return
+        bucket.pile.add(part)
+        self.changed.add(index)
+        for window in self._windows:
+            if window.holds(index):
+                window.take(part)
 
-    It follows wherever it is moved, forward or back, by adding the buckets that come in and subtracting those that
-    leave: integers, so the sum is the one that adding afresh would give.
+
+class Buckets:
+    """The tiers of one part of a log, the finest first. Its newest moment alone says what is still kept.
+
+    ``only``: what the longest tier keeps. ``windows`` are the running windows by the step of their tier.
     """
 
-    def __init__(self, tier: Tier, steps: int) -> None:
-        self.tier = tier
-        self.steps = steps
-        self.end: int | None = None
-        """The step after its last; None until it was read once, and nothing is kept for it until then."""
-        self.counts: dict[int, dict[int, int]] = {}
+    def __init__(
+        self,
+        binning: Binning,
+        *,
+        only: Callable[[Sums], Sums] | None = None,
+        windows: Mapping[int, Sequence[RunningWindow]] | None = None,
+    ) -> None:
+        self.tiers: dict[int, Tier] = {}
+        above: Tier | None = None
+        longest = max(KEPT_STEPS)
+        for step_s, keep in sorted(KEPT_STEPS.items(), reverse=True):
+            above = self.tiers[step_s] = Tier(
+                step_s,
+                keep,
+                binning,
+                above=above,
+                only=only if step_s == longest else None,
+                windows=(windows or {}).get(step_s, ()),
+            )
+        self.tiers = dict(reversed(self.tiers.items()))
+        self._finest = self.tiers[min(KEPT_STEPS)]
+        self._step_ns = self._finest.step_ns
+        self._journals: dict[int, Journal] = {}
+        """Those of the finest tier that are open."""
+        self._newest = -1
+        self._noted = 0
+        self.lost_longest = False
+        """Whether a bucket of the longest tier went since somebody asked."""
 
-    def holds(self, index: int) -> bool:
-        """Whether a step is in the sum."""
-        return self.end is not None and self.end - self.steps <= index < self.end
+    def journal(self, wall_ns: int, count: int) -> Journal | None:
+        """Where to note ``count`` contributions of a moment of wall time, at once; None where nothing of it is kept."""
+        index = wall_ns // self._step_ns
+        if index > self._newest:
+            self._advance(wall_ns, index)
+        if self._noted + count > MOST_NOTED:
+            self.settle(max(KEPT_STEPS))
+        self._noted += count
+        return self._journals.get(index) or self._journal(wall_ns, index)
 
-    def reset(self) -> None:
-        """Forget the sum; the next move adds afresh. For when the tier dropped buckets that are in it."""
-        self.end, self.counts = None, {}
+    def settle(self, step_s: int) -> None:
+        """Work in all that was noted, up to the tier of ``step_s``."""
+        self._journals.clear()
+        self._noted = 0
+        for tier in self.tiers.values():
+            tier.settle()
+            if tier.step_s == step_s:
+                return
 
-    def move(self, end: int) -> None:
-        """Make ``end`` the step after its last one."""
-        if end == self.end:
-            return
-        buckets = self.tier.buckets
-        now = range(end - self.steps, end)
-        before = range(0) if self.end is None else range(self.end - self.steps, self.end)
-        if self.end is None or not set(now) & set(before):
-            self.counts, before = {}, range(0)
-        for index in before:
-            if index not in now and index in buckets:
-                self.add(buckets[index].items(), -1)
-        for index in now:
-            if index not in before and index in buckets:
-                self.add(buckets[index].items())
-        self.end = end
+    @property
+    def newest_ns(self) -> int | None:
+        """Wall time of the newest step; None before anything came."""
+        return None if self._newest < 0 else self._newest * self._step_ns
 
-    def add(self, items: Items, sign: int = 1) -> None:
-        """Add items of a bucket that is in the sum, or take them away (``sign`` -1)."""
-        counts = self.counts
-        for key, amount in items:
-            series = key // STRIDE
-            slot = key - series * STRIDE
-            slots = counts.get(series)
-            if slots is None:
-                slots = counts[series] = {}
-            if total := slots.get(slot, 0) + amount * sign:
-                slots[slot] = total
-            else:
-                slots.pop(slot, None)
-                if not slots:
-                    del counts[series]
+    def put_back(self, newest_ns: int, sums: Mapping[tuple[int, int], Sums]) -> None:
+        """Take in what `all_sums` gave, by tier and step, as it was when ``newest_ns`` was so."""
+        if newest_ns // self._step_ns > self._newest:
+            self._advance(newest_ns, newest_ns // self._step_ns)
+        for (step_s, index), part in sums.items():
+            if step_s in self.tiers:
+                self.tiers[step_s].put(index, part)
+
+    def all_sums(self) -> Iterator[tuple[int, int, Sums]]:
+        """Tier, step and sums of every bucket that is kept."""
+        self.settle(max(KEPT_STEPS))
+        for tier in self.tiers.values():
+            for index in tier.steps:
+                yield tier.step_s, index, tier.sums(index)
+
+    def _advance(self, wall_ns: int, index: int) -> None:
+        self._newest = index
+        self._journals.clear()
+        for tier in self.tiers.values():
+            gone = tier.advance(wall_ns // tier.step_ns)
+            self.lost_longest |= gone and tier.step_s == max(KEPT_STEPS)
+
+    def _journal(self, wall_ns: int, index: int) -> Journal | None:
+        """Where to note at a moment: in the finest tier that keeps it; None where none does."""
+        if self._finest.keeps(index):
+            journal = self._journals[index] = self._finest.journal(index)
+            return journal
+        for tier in self.tiers.values():
+            if tier.keeps(wall_ns // tier.step_ns):
+                return tier.journal(wall_ns // tier.step_ns)
+        return None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from bisect import insort
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from earwitness.monitor.contract.records import AgentTurn, AnyRecord, Call, DeadAir, Overlap, ToolCall, Turn
-from earwitness.monitor.measures.contributions import valid
 from earwitness.monitor.measures.reading import Exemplar
+from earwitness.monitor.measures.tally import Fields, valid
 
 KEPT: Final = 5
 """Worst cases kept of one measure, label set and step."""
@@ -21,29 +21,26 @@ SHOWN_BY: Final = {
 }
 """Measures whose examples are kept under another's name."""
 
-
-class Case(NamedTuple):
-    """A case in the order of badness: the greatest is the worst."""
-
-    censored: bool
-    value_ns: int
-    call_id: str
-    subject: str
-    at_ns: int
-    wall_ns: int
-
-    def exemplar(self) -> Exemplar:
-        """As readers see it."""
-        return Exemplar(self.call_id, self.subject, self.value_ns / S, self.at_ns / S, self.censored)
+Case = tuple[bool, int, str, str, int, int]
+"""Whether it is censored, its value in ns, call, subject, moment in the call and wall time in ns: in the order of
+badness, so that the greatest is the worst."""
+Cases = Sequence[tuple[str, Case]]
+"""By measure; no measure comes twice."""
+_Found = tuple[tuple[str, bool, int, int], ...]
+"""Measure, censored, value in ns, moment in the call in ns."""
 
 
-def cases(record: AnyRecord) -> Iterator[tuple[str, Case]]:
-    """What a record is an example of, by measure."""
-    rule = _RULES.get(record.kind)
-    if rule is None or record.retracted:
-        return
-    for measure, censored, value_ns, at_ns in rule(record):
-        yield measure, Case(censored, value_ns, record.call_id, record.id, at_ns, record.event_wall_ns)
+def cases(fields: Fields) -> Cases:
+    """What a record is an example of, by its fields."""
+    rule = _RULES.get(fields["kind"])
+    found = () if rule is None or fields["retracted"] else rule(fields)
+    if not found:
+        return ()
+    call_id, subject, wall_ns = fields["call_id"], fields["id"], fields["event_wall_ns"]
+    return [
+        (measure, (censored, value_ns, call_id, subject, at_ns, wall_ns))
+        for measure, censored, value_ns, at_ns in found
+    ]
 
 
 class Worst:
@@ -54,25 +51,30 @@ class Worst:
         self._keep = keep
         self._newest = 0
         self._steps: dict[int, dict[tuple[int, str], list[Case]]] = {}
+        """By step, label set and measure, in the order of badness."""
 
-    def change(self, number: int, measure: str, case: Case, *, add: bool) -> None:
-        """Remember a case of a label set, or forget it."""
-        step = case.wall_ns // self._step_ns
-        if step <= self._newest - self._keep:
-            return
-        if step > self._newest:
-            self._newest = step
-            for old in [s for s in self._steps if s <= step - self._keep]:
-                del self._steps[old]
-        kept = self._steps.setdefault(step, {}).setdefault((number, measure), [])
-        if not add:
-            if case in kept:
-                kept.remove(case)
-            return
-        if len(kept) < KEPT or case > kept[-1]:
-            kept.append(case)
-            kept.sort(reverse=True)
-            del kept[KEPT:]
+    def remember(self, number: int, measure: str, case: Case) -> None:
+        """Take a case of a label set in, if it is among the worst."""
+        step = case[5] // self._step_ns
+        by_series = self._steps.get(step)
+        if by_series is None:
+            if step <= self._newest - self._keep:
+                return
+            by_series = self._begin(step)
+        kept = by_series.get((number, measure))
+        if kept is None:
+            by_series[number, measure] = [case]
+        elif len(kept) < KEPT:
+            insort(kept, case)
+        elif case > kept[0]:
+            del kept[0]
+            insort(kept, case)
+
+    def forget(self, number: int, measure: str, case: Case) -> None:
+        """A case turned out to be none."""
+        kept = self._steps.get(case[5] // self._step_ns, {}).get((number, measure), [])
+        if case in kept:
+            kept.remove(case)
 
     def find(self, measure: str, numbers: Sequence[int], begin_ns: int, end_ns: int, limit: int) -> list[Exemplar]:
         """The worst of the label sets with an event time in [``begin_ns``, ``end_ns``)."""
@@ -81,61 +83,78 @@ class Worst:
             if (step + 1) * self._step_ns > begin_ns and step * self._step_ns < end_ns:
                 kept = self._steps[step]
                 for number in numbers:
-                    found += [c for c in kept.get((number, measure), ()) if begin_ns <= c.wall_ns < end_ns]
-        return [case.exemplar() for case in sorted(found, reverse=True)[:limit]]
+                    found += [case for case in kept.get((number, measure), ()) if begin_ns <= case[5] < end_ns]
+        return [_exemplar(case) for case in sorted(found, reverse=True)[:limit]]
+
+    def _begin(self, step: int) -> dict[tuple[int, str], list[Case]]:
+        begun = self._steps[step] = {}
+        if step > self._newest:
+            self._newest = step
+            for old in [s for s in self._steps if s <= step - self._keep]:
+                del self._steps[old]
+        return begun
 
 
-def _turn(turn: Turn) -> Iterator[tuple[str, bool, int, int]]:
-    if turn.turn_class != "eligible" or turn.premature_endpoint:
-        return
-    at_ns = turn.u_off_ns or 0
-    if turn.response_latency_ns is not None:
-        if not valid("response_latency", turn.response_latency_ns, turn.a_on_ns):
-            return
-        yield "response_latency", False, turn.response_latency_ns, at_ns
-    elif turn.unanswered or turn.overdue:
-        yield "response_latency", True, turn.waited_ns or 0, at_ns
+def _exemplar(case: Case) -> Exemplar:
+    censored, value_ns, call_id, subject, at_ns, _ = case
+    return Exemplar(call_id, subject, value_ns / S, at_ns / S, censored)
 
 
-def _agent_turn(turn: AgentTurn) -> Iterator[tuple[str, bool, int, int]]:
-    if turn.greeting_latency_ns is not None:
-        yield "greeting_latency", False, turn.greeting_latency_ns, turn.a_on_ns or 0
+def _turn(fields: Fields) -> _Found:
+    if fields["turn_class"] != "eligible" or fields["premature_endpoint"]:
+        return ()
+    latency_ns, at_ns = fields["response_latency_ns"], fields["u_off_ns"] or 0
+    if latency_ns is not None:
+        if not valid("response_latency", latency_ns, fields["a_on_ns"]):
+            return ()
+        return (("response_latency", False, latency_ns, at_ns),)
+    if fields["unanswered"] or fields["overdue"]:
+        return (("response_latency", True, fields["waited_ns"] or 0, at_ns),)
+    return ()
 
 
-def _overlap(overlap: Overlap) -> Iterator[tuple[str, bool, int, int]]:
-    talk_ns = overlap.talk_over_ns or 0
-    if overlap.cell == "FN":
-        yield "missed_barge_in", overlap.stop_latency_ns is None, overlap.stop_latency_ns or talk_ns, overlap.u_on_ns
-    if overlap.cell == "FP":
-        yield "false_yield", False, talk_ns, overlap.u_on_ns
-    if overlap.wanted == "yes" and overlap.terminal is None:
-        if overlap.stop_latency_ns is not None:
-            yield "stop_latency", False, overlap.stop_latency_ns, overlap.u_on_ns
-        elif overlap.gave_way is False:
-            yield "stop_latency", True, talk_ns, overlap.u_on_ns
+def _agent_turn(fields: Fields) -> _Found:
+    latency_ns = fields["greeting_latency_ns"]
+    return () if latency_ns is None else (("greeting_latency", False, latency_ns, fields["a_on_ns"] or 0),)
 
 
-def _dead_air(stretch: DeadAir) -> Iterator[tuple[str, bool, int, int]]:
-    yield "dead_air", False, stretch.agent_ns + stretch.tool_ns, stretch.start_ns
+def _overlap(fields: Fields) -> _Found:
+    at_ns, talk_ns, stop_ns = fields["u_on_ns"], fields["talk_over_ns"] or 0, fields["stop_latency_ns"]
+    found: _Found = ()
+    if fields["cell"] == "FN":
+        found = (("missed_barge_in", stop_ns is None, stop_ns or talk_ns, at_ns),)
+    elif fields["cell"] == "FP":
+        found = (("false_yield", False, talk_ns, at_ns),)
+    if fields["wanted"] == "yes" and fields["terminal"] is None:
+        if stop_ns is not None:
+            return (*found, ("stop_latency", False, stop_ns, at_ns))
+        if fields["gave_way"] is False:
+            return (*found, ("stop_latency", True, talk_ns, at_ns))
+    return found
 
 
-def _tool_call(tool: ToolCall) -> Iterator[tuple[str, bool, int, int]]:
-    if tool.duration_ns is not None and tool.status in ("ok", "error", "timed_out"):
-        yield "tool_duration", tool.status == "timed_out", tool.duration_ns, tool.called_ns
+def _dead_air(fields: Fields) -> _Found:
+    return (("dead_air", False, fields["agent_ns"] + fields["tool_ns"], fields["start_ns"]),)
 
 
-def _call(call: Call) -> Iterator[tuple[str, bool, int, int]]:
-    ended_ns, longest = call.ended_ns, dict[str, tuple[int, int]]()
+def _tool_call(fields: Fields) -> _Found:
+    status, duration_ns = fields["status"], fields["duration_ns"]
+    if duration_ns is None or status not in ("ok", "error", "timed_out"):
+        return ()
+    return (("tool_duration", status == "timed_out", duration_ns, fields["called_ns"]),)
+
+
+def _call(fields: Fields) -> _Found:
+    ended_ns, longest = fields["ended_ns"], dict[str, tuple[int, int]]()
     if ended_ns is None:
-        return
-    for one in call.unheard:
+        return ()
+    for one in fields["unheard"]:
         end_ns = ended_ns if one.until_ns is None else one.until_ns
         longest[one.what] = max(longest.get(one.what, (0, 0)), (end_ns - one.at_ns, one.at_ns))
-    for what, (length_ns, at_ns) in longest.items():
-        yield what, False, length_ns, at_ns
+    return tuple((what, False, length_ns, at_ns) for what, (length_ns, at_ns) in longest.items())
 
 
-_RULES: dict[str, Callable[[Any], Iterator[tuple[str, bool, int, int]]]] = {
+_RULES: Final[dict[str, Callable[[Fields], _Found]]] = {
     "turn": _turn,
     "agent_turn": _agent_turn,
     "overlap": _overlap,
@@ -143,3 +162,5 @@ _RULES: dict[str, Callable[[Any], Iterator[tuple[str, bool, int, int]]]] = {
     "tool_call": _tool_call,
     "call": _call,
 }
+WITH_CASES: Final = frozenset(_RULES)
+"""Kinds of records that can be examples."""

@@ -14,6 +14,9 @@ from decimal import Decimal, localcontext
 from functools import cache
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from earwitness.monitor.measures.reading import Quantile
 from earwitness.monitor.measures.slots import AT_LEAST, CENSORED, HIGH_SUM_NS, LOW_SUM_NS, SUM_NS, VALUES
 
@@ -52,6 +55,7 @@ class Binning:
         self.high = len(self.edges)
         if self.high >= _QUARTER:
             raise ValueError(f"{self.id}: {self.high} bins are more than {_QUARTER - 1}")
+        self.edges_array: npt.NDArray[np.int64] = np.array(self.edges, np.int64)
 
     def bin_of(self, value_ns: int) -> int:
         """The bin that holds a value."""

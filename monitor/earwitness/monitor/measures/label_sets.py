@@ -12,6 +12,7 @@ from typing import Final
 
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.measures.reading import Labels
+from earwitness.monitor.measures.tally import Fields
 
 OTHER: Final = "other"
 OVERFLOW: Final = "~other"
@@ -50,22 +51,51 @@ class LabelSets:
 
     def number_of(self, record: AnyRecord) -> int:
         """The set that a record counts under."""
-        labels, known = record.labels, self._latest.get(record.call_id)
-        if known is not None and known[0] is labels and known[1] is record.agent and known[2] is record.version:
+        return self.number_by(record.__dict__)
+
+    def number_by(self, fields: Fields) -> int:
+        """The set that a record with these fields counts under."""
+        call_id, labels = fields["call_id"], fields["labels"]
+        known = self._latest.get(call_id)
+        if known is not None and known[0] is labels and known[1] is fields["agent"] and known[2] is fields["version"]:
             return known[3]
-        wanted = (record.agent, record.version or "", record.mode, *(labels.get(key, "") for key in self.keys[3:]))
-        of_call = self._of_call.get(record.call_id)
+        agent, version = fields["agent"], fields["version"]
+        wanted = (agent, version or "", fields["mode"], *(labels.get(key, "") for key in self.keys[3:]))
+        of_call = self._of_call.get(call_id)
         if of_call is None:
-            of_call = self._of_call[record.call_id] = {}
+            of_call = self._of_call[call_id] = {}
         number = of_call.get(wanted)
         if number is None:
             number = of_call[wanted] = self._admit(wanted)
-        self._latest[record.call_id] = (labels, record.agent, record.version, number)
+        self._latest[call_id] = (labels, agent, version, number)
         return number
 
     def labels_of(self, number: int) -> Labels:
         """The sorted pairs of a set."""
         return self._labels[number]
+
+    def values_of(self, number: int) -> tuple[str, ...]:
+        """The values of a set, in the order of ``keys``."""
+        found = dict(self._labels[number])
+        return tuple(found[key] for key in self.keys)
+
+    def number_for(self, values: tuple[str, ...]) -> int:
+        """The set of these values, which was admitted before: no bound is asked."""
+        number = self._numbers.get(values)
+        if number is None:
+            number = self._new(values)
+            for i, value in enumerate(values):
+                if self._open[i] and value not in ("", OTHER, OVERFLOW):
+                    self._values[i].add(value)
+        return number
+
+    def of_call(self, call_id: str) -> dict[tuple[str, ...], tuple[str, ...]]:
+        """The values that a call's records ask for and those that they count under."""
+        return {wanted: self.values_of(number) for wanted, number in self._of_call.get(call_id, {}).items()}
+
+    def put_back(self, call_id: str, of_call: dict[tuple[str, ...], tuple[str, ...]]) -> None:
+        """What `of_call` gave."""
+        self._of_call[call_id] = {wanted: self.number_for(values) for wanted, values in of_call.items()}
 
     def numbers(self) -> Sequence[int]:
         """All sets."""
@@ -107,13 +137,15 @@ class LabelSets:
             self.refused_sets += 1
             values = (OVERFLOW,) * len(self.keys)
         number = self._numbers.get(values)
-        if number is None:
-            number = self._numbers[values] = self._next
-            self._next += 1
-            labels = self._labels[number] = tuple(sorted(zip(self.keys, values, strict=True)))
-            for pair in labels:
-                self._with.setdefault(pair, set()).add(number)
-            self._matching.clear()
+        return self._new(values) if number is None else number
+
+    def _new(self, values: tuple[str, ...]) -> int:
+        number = self._numbers[values] = self._next
+        self._next += 1
+        labels = self._labels[number] = tuple(sorted(zip(self.keys, values, strict=True)))
+        for pair in labels:
+            self._with.setdefault(pair, set()).add(number)
+        self._matching.clear()
         return number
 
     def _value(self, i: int, value: str) -> str:

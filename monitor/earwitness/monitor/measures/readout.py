@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from earwitness.monitor.measures.contributions import PREMATURE
 from earwitness.monitor.measures.histogram import Histogram, S
 from earwitness.monitor.measures.measure import Measure
 from earwitness.monitor.measures.reading import Reading
 from earwitness.monitor.measures.slots import COUNT, DENOMINATOR, ELIGIBLE, INVALID, RESTATED, UNMEASURED
+from earwitness.monitor.measures.talk_rules import PREMATURE
 
 LEAST_DENOMINATOR: Final = 10
 """A rate with fewer below the line is shown as counts only."""

@@ -11,6 +11,10 @@ from typing import Final
 STRIDE: Final = 4096
 """Slots of one series; bins of values, of waits and of lower bounds have a quarter each."""
 
+CLASSES: Final = 1024
+"""Classes of all measures together that one process tells apart; the rest is dropped from sight as ``other``. A key is
+``(label set * CLASSES + class) * STRIDE + slot``."""
+
 VALUES: Final = 0
 """Measured values, by bin."""
 CENSORED: Final = 1024

@@ -11,29 +11,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from earwitness.monitor.contract.records import AnyRecord
-from earwitness.monitor.measures.buckets import RunningWindow, Tier
-from earwitness.monitor.measures.catalogue import BY_NAME, parse
-from earwitness.monitor.measures.contributions import Contribution, What, contributions
-from earwitness.monitor.measures.exemplars import SHOWN_BY, Case, Worst, cases
-from earwitness.monitor.measures.histogram import UnlikeHistograms, default_binning, value_slots
+from earwitness.monitor.measures.buckets import Buckets, S
+from earwitness.monitor.measures.catalogue import parse
+from earwitness.monitor.measures.classes import Classes, kept_long
+from earwitness.monitor.measures.contributions import RULES, tallies
+from earwitness.monitor.measures.exemplars import SHOWN_BY, WITH_CASES, Cases, Worst, cases
+from earwitness.monitor.measures.histogram import UnlikeHistograms, default_binning
 from earwitness.monitor.measures.label_sets import LabelKeys, LabelSets
 from earwitness.monitor.measures.reading import Exemplar, Labels, Reading
 from earwitness.monitor.measures.readout import read_out
-from earwitness.monitor.measures.slots import RESTATED, STRIDE
+from earwitness.monitor.measures.running import RunningWindow, sets_in
+from earwitness.monitor.measures.slots import CLASSES, RESTATED, STRIDE
+from earwitness.monitor.measures.tally import Fields, Tallies, Tally
 
-S: Final = 1_000_000_000
 STEP_OF: Final = {
     60: 10, 300: 10, 1_800: 60, 3_600: 60, 7_200: 60, 21_600: 600, 86_400: 600, 259_200: 3_600, 604_800: 3_600,
 }  # fmt: skip
 """Windows in seconds, and the steps in which they move. Those of 3 d and 7 d hold counts and the headline only."""
-KEPT_STEPS: Final = {10: 60, 60: 180, 600: 160, 3_600: 174}
-"""Buckets kept of each tier: its longest window and room for what comes late."""
 LONG_STEP_S: Final = 3_600
 LATE_STEP_S: Final = 60
 GRACE_NS: Final = 60 * S
 """A minute is taken as published this long after its end; what changes it later is late."""
-CLASSES: Final = 1024
-"""Classes of all measures together that one process tells apart; the rest is dropped from sight as ``other``."""
 
 
 class Windows:
@@ -41,6 +39,9 @@ class Windows:
 
     ``since_ns``: records before it may be missing (None: none are); ``watermark_ns``: everything that the log took
     until then was applied (None: not to be judged); ``live``: calls in progress by label set. Whoever folds sets them.
+
+    ``parts``: the buckets of each part of the log (a partition, where one says which; a part's newest record alone
+    says what is still kept of it), under the numbers of ``label_sets`` and ``classes``. Windows are the sums of all.
     """
 
     def __init__(
@@ -53,6 +54,8 @@ class Windows:
         windows_s: Iterable[int] = tuple(STEP_OF),
     ) -> None:
         self.label_sets = LabelSets(labels, max_values=max_label_values, max_sets=max_label_sets)
+        self.classes = Classes()
+        self.parts: dict[int, Buckets] = {}
         self.bounds = bounds
         self.since_ns: int | None = None
         self.watermark_ns: int | None = None
@@ -61,15 +64,11 @@ class Windows:
         """Changes that came after their minute was published."""
         self.late_by_ns = 0
         """By how much the latest of them was late."""
-        self._tiers = {step: Tier(step, keep) for step, keep in KEPT_STEPS.items()}
-        self._windows = {s: RunningWindow(self._tiers[STEP_OF[s]], s // STEP_OF[s]) for s in windows_s}
-        self._by_tier = {
-            step: [window for window in self._windows.values() if window.tier is tier]
-            for step, tier in self._tiers.items()
-        }
+        self._windows = {s: RunningWindow(s // STEP_OF[s]) for s in windows_s}
+        self._by_step: dict[int, list[RunningWindow]] = {}
+        for window_s, window in self._windows.items():
+            self._by_step.setdefault(STEP_OF[window_s], []).append(window)
         self._worst = {60: Worst(60, 150), LONG_STEP_S: Worst(LONG_STEP_S, 170)}
-        self._places: dict[tuple[str, str], tuple[int, bool]] = {}
-        self._classes: dict[str, list[tuple[str, int]]] = {}
         self._binning = default_binning()
 
     @property
@@ -77,30 +76,76 @@ class Windows:
         """The windows that are kept, in seconds."""
         return tuple(self._windows)
 
-    def apply(self, old: AnyRecord | None, new: AnyRecord, *, arrived_ns: int | None = None) -> None:
-        """Put a record's new revision in the place of its old one.
+    def apply(self, old: AnyRecord | None, new: AnyRecord, *, arrived_ns: int | None = None, part: int = 0) -> None:
+        """Put a record's new revision in the place of its old one; see `apply_all`."""
+        self.apply_all(((old, new),), arrived_ns=arrived_ns, part=part)
 
-        ``arrived_ns``: the log's clock when that became known; without it nothing is counted late.
-        Raises UnlikeHistograms for a record that was worked out under other bounds.
+    def apply_all(
+        self,
+        changes: Iterable[tuple[AnyRecord | None, AnyRecord]],
+        *,
+        arrived_ns: int | None = None,
+        part: int = 0,
+    ) -> None:
+        """Put the new revisions of records (second) in the place of their old ones (first, None where there is none).
+
+        ``arrived_ns``: the log's clock when that became known; without it nothing is counted late. ``part``: the part
+        of the log that the records come from, the same for all revisions of one.
+        Raises UnlikeHistograms for a record that was worked out under other bounds; those before it are applied.
         """
-        if new.bounds != self.bounds:
-            raise UnlikeHistograms(f"a record under bounds {new.bounds} cannot be added to windows under {self.bounds}")
-        number = self.label_sets.number_of(new)
-        before = contributions(old) if old is not None else ()
-        after = contributions(new)
-        if old is None:
-            self._change(new.event_wall_ns, number, after, (), arrived_ns)
-        elif old.event_wall_ns == new.event_wall_ns and self.label_sets.number_of(old) == number:
-            if before != after:
-                self._change(new.event_wall_ns, number, after, before, arrived_ns)
-        else:
-            self._change(old.event_wall_ns, self.label_sets.number_of(old), (), before, arrived_ns)
-            self._change(new.event_wall_ns, number, after, (), arrived_ns)
-        self._change_cases(old, new, number)
+        buckets = self.part(part)
+        bounds, number_by = self.bounds, self.label_sets.number_by
+        for old, new in changes:
+            now = new.__dict__
+            if now["bounds"] != bounds:
+                raise UnlikeHistograms(f"a record under bounds {new.bounds} cannot be added to windows under {bounds}")
+            kind, wall_ns, number = now["kind"], now["event_wall_ns"], number_by(now)
+            after = () if now["retracted"] else RULES[kind](now)
+            was: Fields | None = None
+            if old is None:
+                if after:
+                    self._note(buckets, wall_ns, number, after, arrived_ns)
+            else:
+                was = old.__dict__
+                before = tallies(was)
+                if was["event_wall_ns"] != wall_ns or number_by(was) != number:
+                    self._note(buckets, was["event_wall_ns"], number_by(was), (), arrived_ns, removed=before)
+                    self._note(buckets, wall_ns, number, after, arrived_ns)
+                elif before != after:
+                    came, gone = _difference(before, after)
+                    self._note(buckets, wall_ns, number, came, arrived_ns, removed=gone)
+            if kind in WITH_CASES:
+                after_cases = cases(now)
+                before_cases: Cases = () if was is None else cases(was)
+                if before_cases != after_cases:
+                    self._change_cases(number, before_cases, after_cases)
+        if buckets.lost_longest:
+            buckets.lost_longest = False
+            self._retain_labels()
 
     def forget(self, call_id: str) -> None:
         """No record of this call will be applied any more."""
         self.label_sets.forget(call_id)
+
+    def part(self, part: int) -> Buckets:
+        """The buckets of a part of the log, empty where nothing of it was applied."""
+        buckets = self.parts.get(part)
+        if buckets is None:
+            buckets = self.parts[part] = Buckets(self._binning, only=self.classes.only_long, windows=self._by_step)
+            for step_s, windows in self._by_step.items():
+                for window in windows:
+                    window.reset()
+                    window.rows.append(buckets.tiers[step_s])
+        return buckets
+
+    def drop(self, part: int) -> None:
+        """Forget all that was applied of a part of the log: somebody else has it now."""
+        buckets = self.parts.pop(part, None)
+        if buckets is not None:
+            for step_s, windows in self._by_step.items():
+                for window in windows:
+                    window.reset()
+                    window.rows.remove(buckets.tiers[step_s])
 
     def read(self, measure: str, *, window_s: int, as_of_ns: int, where: Labels = ()) -> Reading:
         """A measure, or one class of it (``latency_part[llm]``), over the label sets that agree with ``where``.
@@ -117,17 +162,16 @@ class Windows:
             live = sum(count for labels, count in self.live.items() if wanted <= set(labels))
             return Reading(measure, window_s, as_of_ns, where, n=live, count=live)
         source = named.measure.view_of or named.measure.name
-        if STEP_OF[window_s] == LONG_STEP_S and not _kept_long(source):
+        if STEP_OF[window_s] == LONG_STEP_S and not kept_long(source):
             raise KeyError(f"{source} is not kept for {window_s} s: windows over 24 h hold counts and the headline")
         return read_out(named.measure, named.klass, self._sums(source, window_s, end_ns, where), base)
 
     def groups(self, by: Sequence[str], *, window_s: int, as_of_ns: int) -> list[Labels]:
         """The distinct values of the keys ``by`` among label sets seen in the window, sorted."""
         _, end_ns = self.span(window_s, as_of_ns)
-        counts = self._moved(window_s, end_ns).counts
         keys = set(by)
         found: set[Labels] = set()
-        for number in {series // CLASSES for series in counts}:
+        for number in self._moved(window_s, end_ns).sets():
             found.add(tuple(pair for pair in self.label_sets.labels_of(number) if pair[0] in keys))
         return sorted(found)
 
@@ -157,75 +201,46 @@ class Windows:
         return self.watermark_ns is None or self.watermark_ns >= until_ns
 
     def _moved(self, window_s: int, end_ns: int) -> RunningWindow:
-        window = self._windows[window_s]
-        window.move(end_ns // window.tier.step_ns)
+        window, step_s = self._windows[window_s], STEP_OF[window_s]
+        for buckets in self.parts.values():
+            buckets.settle(step_s)
+        window.move(end_ns // (step_s * S))
         return window
 
     def _sums(self, measure: str, window_s: int, end_ns: int, where: Labels) -> dict[str, dict[int, int]]:
-        counts = self._moved(window_s, end_ns).counts
-        numbers = self.label_sets.matching(where)
-        found: dict[str, dict[int, int]] = {}
-        for klass, class_number in self._classes.get(measure, ()):
-            total: dict[int, int] = {}
-            for number in numbers:
-                for slot, amount in counts.get(number * CLASSES + class_number, {}).items():
-                    total[slot] = total.get(slot, 0) + amount
-            if total:
-                found[klass] = total
-        return found
+        window, classes = self._moved(window_s, end_ns), self.classes.of(measure)
+        found = window.of_sets(self.label_sets.matching(where), [number for _, number in classes])
+        return {klass: found[number] for klass, number in classes if number in found}
 
-    def _change(
+    def _note(
         self,
+        buckets: Buckets,
         wall_ns: int,
         number: int,
-        added: Iterable[Contribution],
-        removed: Iterable[Contribution],
+        added: Tallies,
         arrived_ns: int | None,
+        *,
+        removed: Tallies = (),
     ) -> None:
-        items: list[tuple[int, int]] = []
-        long_items: list[tuple[int, int]] = []
-        first, places = number * CLASSES * STRIDE, self._places
-        for sign, batch in ((1, added), (-1, removed)):
-            for measure, klass, what, amount in batch:
-                place, keep = places.get((measure, klass)) or self._place_of(measure, klass)
-                place += first
-                if what is What.VALUE:
-                    counted = [(place + slot, n * sign) for slot, n in value_slots(amount, self._binning)]
-                elif what is What.CENSORED or what is What.AT_LEAST:
-                    counted = [(place + what + self._binning.bin_of(amount), sign)]
-                else:
-                    counted = [(place + what, amount * sign)]
-                items += counted
-                if keep:
-                    long_items += counted
-        if not items:
+        if not added and not removed:
             return
-        if self._is_late(wall_ns, arrived_ns):
-            for changed in (items, long_items):
-                changed += [(series + RESTATED, 1) for series in {key // STRIDE * STRIDE for key, _ in changed}]
-        for step, tier in self._tiers.items():
-            self._add(tier, wall_ns, long_items if step == LONG_STEP_S else items)
-
-    def _add(self, tier: Tier, wall_ns: int, items: Sequence[tuple[int, int]]) -> None:
-        index = wall_ns // tier.step_ns
-        windows = self._by_tier[tier.step_s]
-        if tier.newest is None or index > tier.newest:
-            gone = tier.advance(index)
-            for window in windows:
-                if any(window.holds(step) for step in gone):
-                    window.reset()
-            if gone and tier.step_s == LONG_STEP_S:
-                self._retain_labels()
-        if not items or not tier.keeps(index):
+        is_late = arrived_ns is not None and self._is_late(wall_ns, arrived_ns)
+        journal = buckets.journal(wall_ns, len(added) + len(removed))
+        if journal is None:
             return
-        tier.bucket(index).add(items)
-        for window in windows:
-            if window.holds(index):
-                window.add(items)
+        note, places, first = journal.append, self.classes.places, number * CLASSES * STRIDE
+        for name, slot, amount in added:
+            note(first + places[name] + slot)
+            note(amount)
+        for name, slot, amount in removed:
+            note(~(first + places[name] + slot))
+            note(amount)
+        if is_late:
+            for place in {places[name] for name, _, _ in (*added, *removed)}:
+                note(first + place + RESTATED)
+                note(1)
 
-    def _is_late(self, wall_ns: int, arrived_ns: int | None) -> bool:
-        if arrived_ns is None:
-            return False
+    def _is_late(self, wall_ns: int, arrived_ns: int) -> bool:
         step_ns = LATE_STEP_S * S
         late_by_ns = arrived_ns - ((wall_ns // step_ns + 1) * step_ns + GRACE_NS)
         if late_by_ns <= 0:
@@ -234,38 +249,27 @@ class Windows:
         self.late_by_ns = max(self.late_by_ns, late_by_ns)
         return True
 
-    def _place_of(self, measure: str, klass: str) -> tuple[int, bool]:
-        """Where a class of a measure begins among a label set's slots, and whether the long windows keep it."""
-        place = self._places.get((measure, klass))
-        if place is None:
-            if len(self._places) >= CLASSES - len(BY_NAME) and klass != "other":
-                return self._place_of(measure, "other")
-            number = len(self._places)
-            place = self._places[measure, klass] = (number * STRIDE, _kept_long(measure))
-            self._classes.setdefault(measure, []).append((klass, number))
-        return place
-
-    def _change_cases(self, old: AnyRecord | None, new: AnyRecord, number: int) -> None:
-        before: set[tuple[str, Case]] = set(cases(old)) if old is not None else set()
-        after = set(cases(new))
-        if before == after:
-            return
+    def _change_cases(self, number: int, before: Cases, after: Cases) -> None:
         for worst in self._worst.values():
-            for measure, case in before - after:
-                worst.change(number, measure, case, add=False)
-            for measure, case in after - before:
-                worst.change(number, measure, case, add=True)
+            for measure, case in before:
+                worst.forget(number, measure, case)
+            for measure, case in after:
+                worst.remember(number, measure, case)
 
     def _retain_labels(self) -> None:
-        used = {
-            series // CLASSES
-            for tier in self._tiers.values()
-            for bucket in tier.buckets.values()
-            for series in bucket.series()
-        }
+        used: set[int] = set()
+        for buckets in self.parts.values():
+            used |= {number for _, _, sums in buckets.all_sums() for number in sets_in(sums)}
         self.label_sets.retain(used)
 
 
-def _kept_long(measure: str) -> bool:
-    found = BY_NAME[measure]
-    return found.headline or found.kind in ("rate", "count")
+def _difference(before: Tallies, after: Tallies) -> tuple[Tallies, Tallies]:
+    """What a revision brought, and what it took away."""
+    gone = list(before)
+    came: list[Tally] = []
+    for one in after:
+        if one in gone:
+            gone.remove(one)
+        else:
+            came.append(one)
+    return came, gone

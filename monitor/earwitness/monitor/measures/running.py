@@ -1,0 +1,118 @@
+"""Running windows: the sum of the buckets of a tier up to some step, which follows wherever it is read.
+
+It moves, forward or back, by adding the buckets that come in and taking away those that leave: integers, so the sum
+is the one that adding afresh would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import numpy as np
+
+from earwitness.monitor.measures.slots import CLASSES, STRIDE
+from earwitness.monitor.measures.sums import Integers, Pile, Sums, added, summed
+
+Slots = dict[int, int]
+_SET: Final = CLASSES * STRIDE
+_REMEMBERED: Final = 64
+"""Label sets that are kept as they were read: one is mostly read measure by measure."""
+
+
+class Row(Protocol):
+    """A row of buckets of one length."""
+
+    def sums(self, index: int) -> Sums:
+        """The sums of a step of time."""
+        ...
+
+
+class RunningWindow:
+    """The sum of the last ``steps`` buckets of some rows of the same length, by key."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.rows: list[Row] = []
+        self._end: int | None = None
+        """The step after its last; None until it was read once, and nothing is kept for it until then."""
+        self._pile = Pile()
+        self._by_set: dict[int, dict[int, Slots]] = {}
+
+    def holds(self, index: int) -> bool:
+        """Whether a step is in the sum."""
+        return self._end is not None and self._end - self.steps <= index < self._end
+
+    def take(self, part: Sums) -> None:
+        """Add what came into a bucket that is in the sum."""
+        self._pile.add(part)
+        self._by_set.clear()
+
+    def reset(self) -> None:
+        """Forget the sum; the next move adds afresh. For when buckets went that are in it."""
+        self._end, self._pile = None, Pile()
+        self._by_set.clear()
+
+    def move(self, end: int) -> None:
+        """Make ``end`` the step after its last one. All buckets are settled."""
+        if end == self._end:
+            return
+        now = range(end - self.steps, end)
+        before = range(0) if self._end is None else range(self._end - self.steps, self._end)
+        if not len(before) or end >= before.stop + self.steps or end <= before.start:
+            self._pile, before = Pile(), range(0)
+        parts: list[Sums] = []
+        for row in self.rows:
+            parts += [row.sums(index).negated() for index in before if index not in now]
+            parts += [row.sums(index) for index in now if index not in before]
+        self._pile.add(added(parts))
+        self._by_set.clear()
+        self._end = end
+
+    def sums(self) -> Sums:
+        """All of it."""
+        return self._pile.whole()
+
+    def sets(self) -> list[int]:
+        """The numbers of the label sets that it has something of."""
+        return sets_in(self.sums())
+
+    def of_set(self, number: int) -> dict[int, Slots]:
+        """One label set: by class number, then by slot."""
+        found = self._by_set.get(number)
+        if found is None:
+            keys, amounts = self.sums()
+            first, last = np.searchsorted(keys, (number * _SET, (number + 1) * _SET)).tolist()
+            if len(self._by_set) >= _REMEMBERED:
+                self._by_set.clear()
+            found = self._by_set[number] = _by_class(keys[first:last] - number * _SET, amounts[first:last])
+        return found
+
+    def of_sets(self, numbers: Sequence[int], classes: Sequence[int]) -> dict[int, Slots]:
+        """The sum over label sets, of some classes."""
+        if len(numbers) == 1:
+            return self.of_set(numbers[0])
+        keys, amounts = self.sums()
+        begins = (np.asarray(numbers, np.int64)[:, None] * _SET + np.asarray(classes, np.int64) * STRIDE).ravel()
+        firsts = np.searchsorted(keys, begins)
+        lengths = np.searchsorted(keys, begins + STRIDE) - firsts
+        # Where each of the found keys stands: the ranges one after the other.
+        steps = np.repeat(firsts - np.cumsum(lengths) + lengths, lengths)
+        at = steps + np.arange(len(steps))
+        return _by_class(*summed(keys[at] % _SET, amounts[at]))
+
+
+def sets_in(sums: Sums) -> list[int]:
+    """The numbers of the label sets that sums have something of, in order."""
+    numbers = sums.keys // _SET
+    return [] if not len(numbers) else numbers[np.flatnonzero(np.diff(numbers, prepend=-1))].tolist()
+
+
+def _by_class(keys: Integers, amounts: Integers) -> dict[int, Slots]:
+    found: dict[int, Slots] = {}
+    for number, slot, amount in zip((keys // STRIDE).tolist(), (keys % STRIDE).tolist(), amounts.tolist(), strict=True):
+        slots = found.get(number)
+        if slots is None:
+            slots = found[number] = {}
+        slots[slot] = amount
+    return found
