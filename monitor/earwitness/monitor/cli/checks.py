@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,13 +28,15 @@ class Finding:
     remedy: str | None = None
 
 
-def topics(found: Mapping[str, TopicInfo], prefix: str) -> list[Finding]:
-    """Whether every topic is there and as it must be."""
+def topics(found: Mapping[str, TopicInfo], prefix: str, *, hidden: Collection[str] = ()) -> list[Finding]:
+    """Whether every topic is there and as it must be; of those that are ``hidden`` from us nothing can be said."""
     create = "earwitness topics create"
     wrong: list[Finding] = []
     for kind in (EVENTS, RECORDS, STATE, ALERTS, DEAD):
         name = topic_name(prefix, kind)
         info = found.get(name)
+        if info is None and name in hidden:
+            continue
         if info is None:
             wrong.append(Finding("fault", "topics", f"{name} is missing", create))
             continue
@@ -77,15 +79,22 @@ def skew(event_and_append_ns: Sequence[tuple[int, int]]) -> Finding:
     return Finding(level, "clocks", says, "run NTP (chrony, systemd-timesyncd) on both machines")
 
 
-def lag(behind: int, oldest_ns: int | None, now_ns: int) -> Finding:
-    """How far the monitor is behind; ``oldest_ns`` dates the first record that it has not handled."""
+def lag(behind: int, oldest_ns: int | None, now_ns: int, *, moved: int | None = None) -> Finding:
+    """How far the monitor is behind; ``oldest_ns`` dates the first record that it has not handled, ``moved`` counts
+    what it handled while it was watched for a moment (None: it was not)."""
     if not behind:
         return Finding("ok", "monitor", "has handled every event of the log")
     age_s = (now_ns - oldest_ns) / S if oldest_ns is not None else 0.0
     says = f"{behind:,} events are not handled yet, the oldest for {wording.short_time(age_s)}"
     if age_s < LAG_NOTE_S:
         return Finding("ok", "monitor", says)
-    return Finding("fault", "monitor", says, "start `earwitness run`, or more of them if it runs")
+    if moved:
+        return Finding(
+            "fault", "monitor", f"{says}; it moves on", "it may catch up; else run more of them, or see its load"
+        )
+    if moved is not None:
+        says = f"{says}, and its position does not move"
+    return Finding("fault", "monitor", says, "start `earwitness run`; if one runs, see its log and restart it")
 
 
 def disk(path: str, free: int, used_by_log: int | None) -> Finding:

@@ -114,19 +114,24 @@ class KafkaLog:
 
     async def committed(self, group: str, topic: str) -> dict[int, int]:
         tps, name = await self._partitions(topic), self._group(group)
+        found = await self._once_coordinated(
+            lambda: self._ask_admin(
+                lambda admin: admin.list_consumer_group_offsets(name, partitions=tps), topic, group=name
+            )
+        )
+        return {tp.partition: at.offset for tp, at in sorted(found.items()) if at.offset >= 0}
+
+    async def _once_coordinated(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask again, for a while, where a young cluster has nobody yet to answer for groups."""
         deadline_s = asyncio.get_running_loop().time() + self._within_s
         while True:
             try:
-                found = await self._ask_admin(
-                    lambda admin: admin.list_consumer_group_offsets(name, partitions=tps), topic, group=name
-                )
-                break
+                return await ask()
             except LogUnavailable as error:
                 over = asyncio.get_running_loop().time() > deadline_s
                 if over or not isinstance(error.__cause__, NO_COORDINATOR_YET):
                     raise
                 await asyncio.sleep(_ASK_AGAIN_S)
-        return {tp.partition: at.offset for tp, at in sorted(found.items()) if at.offset >= 0}
 
     async def topics(self) -> dict[str, TopicInfo]:
         """Those of this log's prefix."""
@@ -165,7 +170,7 @@ class KafkaLog:
         """What this user may do with these topics and with a group, under its name here; None where the cluster does
         not tell. Nothing is tried out. Raises LogError."""
         name = self._group(group)
-        found = await self._ask_admin(lambda admin: rights_of(admin, topics, [name]))
+        found = await self._once_coordinated(lambda: self._ask_admin(lambda admin: rights_of(admin, topics, [name])))
         return None if found is None else Rights(found.topics, {group: found.groups[name]})
 
     async def create_topics(self, specs: Sequence[TopicSpec]) -> list[str]:

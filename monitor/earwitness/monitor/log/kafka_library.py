@@ -15,6 +15,7 @@ kafka: Any = aiokafka
 kafka_admin: Any = admin
 kafka_errors: Any = errors
 kafka_types: Any = types
+CreateAcls: Any = requests.CreateAclsRequest
 DescribeGroupsResponse: Any = requests.DescribeGroupsResponse_v3
 Request: Any = api.Request
 RequestStruct: Any = api.RequestStruct

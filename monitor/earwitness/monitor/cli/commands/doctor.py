@@ -8,16 +8,12 @@ import os
 import platform
 import shutil
 import time
-from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from earwitness.alerts.lifecycle import Firing
 from earwitness.alerts.rules import load_rules
-from earwitness.alerts.store import AlertStore
 from earwitness.alerts.targets import find_target
-from earwitness.consumers.dead_letter_box import read_box
 from earwitness.monitor import wording
 from earwitness.monitor.cli import checks
 from earwitness.monitor.cli.checks import Finding
@@ -30,23 +26,17 @@ from earwitness.monitor.cli.composing import (
     settings_of,
 )
 from earwitness.monitor.cli.entry import DONE, FAULT_FOUND
+from earwitness.monitor.cli.log_checks import look
 from earwitness.monitor.cli.parser import own_version
-from earwitness.monitor.contract.wire import UnreadableRecord, decode_event
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.home import home
-from earwitness.monitor.log.embedded import EmbeddedLog
-from earwitness.monitor.log.oldest import oldest_unread_ns
 from earwitness.monitor.log.open import open_log
-from earwitness.monitor.log.protocol import Log, LogError
-from earwitness.monitor.log.topics import DEAD, EVENTS, topic_name
+from earwitness.monitor.log.protocol import LogError
 from earwitness.monitor.log.url import SqliteUrl
 from earwitness.monitor.settings import Settings
-from earwitness.processors.relay import GROUP_PREFIX
-from earwitness.processors.relay_mark import is_running, mark_path
 
 LIBRARIES = ("pipecat-ai", "pydantic", "aiokafka", "msgspec", "uvloop")
 ANSWER_WITHIN_S = 15.0
-NEWEST = 200
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -136,86 +126,15 @@ async def _log(settings: Settings) -> list[Finding]:
         return [*findings, Finding("fault", "log", says, "is it running, and does a firewall let you through?")]
     try:
         findings.append(Finding("ok", "log", f"{log.url} answers after {wording.short_time(time.monotonic() - began)}"))
-        return findings + await _contents(log, monitor_settings(settings).group)
+        return findings + await look(log, monitor_settings(settings).group, _user(settings))
     except (LogError, BadInput) as error:
         return [*findings, Finding("fault", "log", str(error), "see what the line names")]
     finally:
         await log.close()
 
 
-async def _contents(log: Log, group: str) -> list[Finding]:
-    found = await log.topics()
-    findings = checks.topics(found, log.prefix)
-    events = topic_name(log.prefix, EVENTS)
-    if events not in found:
-        return findings
-    findings.append(checks.skew(await _newest(log, events)))
-    relays = await _relays(log, events)
-    if not relays or await log.committed(group, events):
-        findings.append(await _lag(log, events, group))
-    findings += relays
-    if topic_name(log.prefix, DEAD) in found:
-        findings.append(checks.dead_letters(Counter(letter.reason for letter in (await read_box(log)).waiting)))
-    store = AlertStore(log)
-    try:
-        firing = sum(isinstance(alert.state, Firing) for alert in (await store.load()).alerts.values())
-        says = f"{wording.plural(firing, 'alert')} firing" + (": earwitness alerts list" if firing else "")
-        findings.append(Finding("ok", "alerts", says))
-    finally:
-        await store.close()
-    return findings
-
-
-async def _newest(log: Log, topic: str) -> list[tuple[int, int]]:
-    """Wall time and append time of the newest events."""
-    starts, ends = await log.start_positions(topic), await log.end_positions(topic)
-    reader = await log.reader(topic, start={p: max(starts.get(p, 0), end - NEWEST) for p, end in ends.items()})
-    pairs: list[tuple[int, int]] = []
-    try:
-        while any(at < ends.get(p, 0) for p, at in reader.positions().items()):
-            entries = await reader.poll(timeout_s=2.0)
-            if not entries:
-                break
-            for entry in entries:
-                try:
-                    pairs.append((decode_event(entry.value or b"").wall_ns, entry.append_ns))
-                except UnreadableRecord:
-                    continue  # the monitor counts these as dead letters
-    finally:
-        await reader.close()
-    return pairs
-
-
-async def _lag(log: Log, topic: str, group: str) -> Finding:
-    ends, committed = await log.end_positions(topic), await log.committed(group, topic)
-    starts = await log.start_positions(topic)
-    if not committed:
-        unread = sum(ends[p] - starts.get(p, 0) for p in ends)
-        says = f"has never run on this log, which holds {wording.plural(unread, 'event')}"
-        return Finding("note", "monitor", says, "start `earwitness run`")
-    at = {p: max(committed.get(p, 0), starts.get(p, 0)) for p in ends}
-    behind = {p: position for p, position in at.items() if position < ends[p]}
-    oldest_ns = await oldest_unread_ns(log, topic, behind)
-    return checks.lag(sum(ends[p] - at for p, at in behind.items()), oldest_ns, time.time_ns())
-
-
-async def _relays(log: Log, topic: str) -> list[Finding]:
-    """One for each target that a relay of this host ships the embedded log to."""
-    if not isinstance(log, EmbeddedLog):
-        return []
-    ends, starts = await log.end_positions(topic), await log.start_positions(topic)
-    findings: list[Finding] = []
-    for group in await log.groups(topic):
-        if not group.startswith(GROUP_PREFIX):
-            continue
-        committed = await log.committed(group, topic)
-        at = {p: max(committed.get(p, 0), starts.get(p, 0)) for p in ends}
-        oldest_ns = await oldest_unread_ns(log, topic, at)
-        behind = sum(ends[p] - position for p, position in at.items())
-        target = group.removeprefix(GROUP_PREFIX)
-        running = is_running(mark_path(log.path, target))
-        findings.append(checks.relay(target, behind, oldest_ns, time.time_ns(), running=running))
-    return findings
+def _user(settings: Settings) -> str | None:
+    return settings.kafka.sasl_username if settings.kafka.security_protocol.startswith("SASL") else None
 
 
 def _disk(path: Path) -> list[Finding]:
