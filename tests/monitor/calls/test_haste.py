@@ -19,7 +19,7 @@ from invented_calls.script import CALL_ID, S
 
 from earwitness.monitor.calls.published import UNCOUNTED
 from earwitness.monitor.calls.timeline import CallTimeline
-from earwitness.monitor.measures import contributions, exemplars
+from earwitness.monitor.measures import call_rules, exemplars, talk_rules
 
 CHANCE = st.randoms(use_true_random=False)
 
@@ -64,8 +64,10 @@ def test_what_presses(call: Callable[..., Any], kind: str, fields: dict[str, Any
     assert timeline.pressing is presses
 
 
-@pytest.mark.parametrize("module", [contributions, exemplars])
-def test_no_measure_reads_a_field_in_which_revisions_may_differ_uncounted(module: ModuleType) -> None:
-    read = {node.attr for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.Attribute)}
+@pytest.mark.parametrize("rules", [(talk_rules, call_rules), (exemplars,)])
+def test_no_measure_reads_a_field_in_which_revisions_may_differ_uncounted(rules: tuple[ModuleType, ...]) -> None:
+    nodes = [node for module in rules for node in ast.walk(ast.parse(inspect.getsource(module)))]
+    read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    read |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     assert "response_latency_ns" in read
     assert not read & UNCOUNTED

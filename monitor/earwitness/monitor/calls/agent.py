@@ -7,6 +7,7 @@ that does have better is phantom speech (A02).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -38,6 +39,10 @@ class Voice:
 
     run: Run | None
     sounds: list[Sound] = field(default_factory=list[Sound])
+    chain: list[Run] | None = None
+    """The runs that led to it, once they were asked for (`answers.chain_of`)."""
+    stalled: bool | None = None
+    """Whether it fell silent in its middle, once that was asked (`stalls.stalled`)."""
 
     @property
     def on_ns(self) -> int:
@@ -77,18 +82,21 @@ def agent_voices(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool) -
     better = (facts.had | declared) & {"agent:playout", "agent:audio"}
     voices: list[Voice] = []
     left = list(audio)
+    firsts = sorted([p.first_ns for run in facts.runs.values() for p in run.plays if p.first_ns is not None])
     for run in facts.runs.values():
         sounds: list[Sound] = []
-        for n, play in enumerate(run.plays):
-            following = _next_first(facts, run, n)
+        for play in run.plays:
+            following = None if play.first_ns is None else _next_first(firsts, play.first_ns)
             inside = [s for s in audio if _within(s, play, following, bounds.match_ns, horizon_ns)]
-            left = [s for s in left if s not in inside]
+            if inside:
+                left = [s for s in left if s not in inside]
             sounds += _split(play, inside, decision, following, bounds, horizon_ns=horizon_ns, over=over)
         if sounds:
             voices.append(Voice(run, sounds))
     if not better:
         left = list(server) or list(decision)
-    _place(left, voices, facts, bounds)
+    if left:
+        _place(left, voices, facts, bounds)
     for voice in voices:
         voice.sounds = _joined(voice.sounds, bounds.agent_merge_ns)
     voices.sort(key=lambda v: (v.on_ns, v.run.id if v.run else ""))
@@ -101,24 +109,17 @@ def _kind(name: str) -> Evidence:
     return "audio" if name == "audio" else "server" if name == "server" else "decision"
 
 
-def _next_first(facts: Facts, run: Run, n: int) -> int | None:
+def _next_first(firsts: Sequence[int], first_ns: int) -> int | None:
     """When the next stretch of any response begins after this one began."""
-    first = run.plays[n].first_ns
-    if first is None:
-        return None
-    later = [
-        p.first_ns
-        for other in facts.runs.values()
-        for k, p in enumerate(other.plays)
-        if p.first_ns is not None and p.first_ns > first and (other is not run or k != n)
-    ]
-    return min(later, default=None)
+    following = bisect_right(firsts, first_ns)
+    return firsts[following] if following < len(firsts) else None
 
 
 def _within(sound: Segment, play: Play, following_ns: int | None, tolerance_ns: int, horizon_ns: int) -> bool:
-    if play.first_ns is None or sound.on_ns is None:
+    on = sound.on_ns
+    if play.first_ns is None or on is None:
         return False
-    if any(end is not None and sound.on_ns >= end for end in (play.last_ns, following_ns)):
+    if (play.last_ns is not None and on >= play.last_ns) or (following_ns is not None and on >= following_ns):
         return False
     return sound.end_ns(horizon_ns) > play.first_ns - tolerance_ns
 
@@ -220,6 +221,8 @@ def _at_work(facts: Facts, on_ns: int, bounds: Bounds) -> Run | None:
 
 def _joined(sounds: list[Sound], closer_than_ns: int) -> list[Sound]:
     """Stretches of one response closer than that are one (A01)."""
+    if len(sounds) == 1:
+        return sounds
     out: list[Sound] = []
     for sound in sorted(sounds, key=lambda s: s.on_ns):
         last = out[-1] if out else None

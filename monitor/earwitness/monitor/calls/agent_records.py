@@ -14,10 +14,11 @@ from earwitness.monitor.contract.records import AgentInterruption, AgentTurn
 def write_agent_turns(page: Page) -> None:
     """Write what each response made audible, and the text that never was."""
     scene, talk = page.scene, page.talk
+    answers_of = {id(t.answer): t for t in reversed(talk.turns) if t.answer is not None}
     for n, voice in enumerate(scene.voices):
         run, off = voice.run, voice.off_ns
         owner = talk.owner.get(run.id) if run is not None else None
-        answers = owner if owner is not None else next((t for t in talk.turns if t.answer is voice), None)
+        answers = owner if owner is not None else answers_of.get(id(voice))
         latency, reason = _greeting(page, voice) if n == 0 and page.carry.numbers["a"] == 0 else (None, None)
         evidence: dict[str, str] = {"a_on": voice.sounds[0].on_by}
         if off is not None:
@@ -63,14 +64,15 @@ def _greeting(page: Page, voice: Voice) -> tuple[int | None, str | None]:
 def _silent_runs(page: Page) -> None:
     """Responses that were never audible: their text is kept and marked."""
     scene = page.scene
-    audible = {v.run.id for v in scene.voices if v.run is not None}
     heard_until = max((v.off_ns if v.off_ns is not None else scene.horizon_ns for v in scene.voices), default=0)
     for run in scene.facts.runs.values():
+        if id(run) in page.audible:
+            continue
         ends = [run.at[m] for m in ("cancelled", "ended", "tools_called", "empty") if m in run.at]
         end = max(ends + [p.last_ns for p in run.plays if p.last_ns is not None], default=None)
         meant = " ".join(text.strip() for _, text in run.intended) or " ".join(run.unspoken)
         since = run.asked_ns if run.asked_ns is not None else (run.intended[0][0] if run.intended else None)
-        if run.id in audible or since is None or not (meant or "first_audio" in run.at):
+        if since is None or not (meant or "first_audio" in run.at):
             continue
         cancelled = "cancelled" in run.at
         passed = any(v.run is not None and (v.run.asked_ns or 0) > since and v.on_ns > since for v in scene.voices)

@@ -81,7 +81,12 @@ class Answers:
 
 def chain_of(scene: Scene, voice: Voice) -> list[Run]:
     """The runs of an answer in order: from the one that the turn caused to the one that became audible."""
-    run = voice.run
+    if voice.chain is None:
+        voice.chain = _chain_of(scene, voice.run)
+    return voice.chain
+
+
+def _chain_of(scene: Scene, run: Run | None) -> list[Run]:
     if run is None or not run.at:
         return []
     chain = [run]

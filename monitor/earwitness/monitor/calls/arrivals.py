@@ -57,6 +57,10 @@ class Arrivals:
         numbers = self._sources.get(source)
         if numbers is None:
             numbers = self._sources[source] = Numbers()
+        if seq == numbers.next and not numbers.above:
+            numbers.next = seq + 1
+            numbers.count += 1
+            return True
         if numbers.take(seq):
             return True
         self.duplicates += 1

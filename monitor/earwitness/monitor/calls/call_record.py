@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from earwitness.monitor.calls.classes import Standing, words_in
+from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.intervals import clip, total
 from earwitness.monitor.calls.lexicon import tokens
 from earwitness.monitor.calls.line_quality import line_told
@@ -33,7 +34,7 @@ class Tally:
 def count_facts(page: Page) -> None:
     """Count what no other record counts."""
     scene = page.scene
-    audible = {id(v.run) for v in scene.voices}
+    audible = page.audible
     for at in scene.phantoms:
         page.count("phantom_speech", at)
     for segment in scene.segments:
@@ -93,8 +94,8 @@ def write_call(page: Page, fates: Sequence[Standing], stretches: Sequence[Stretc
         "line_reason": None if facts.line_reports else "unobservable",
         "app": dict(facts.app),
         "faults": len(facts.faults),
-        "faults_recovered": sum(recovered for _, recovered in facts.faults.values()),
-        "faults_by": dict(sorted(Counter(origin or "unknown" for origin, _ in facts.faults.values()).items())),
+        "faults_recovered": sum([recovered for _, recovered in facts.faults.values()]),
+        "faults_by": _faults_by(facts) if facts.faults else {},
     }
     if scene.over and page.cause is not None:
         content |= _ended(page, fates, stretches, observable=observable)
@@ -108,6 +109,10 @@ def write_call(page: Page, fates: Sequence[Standing], stretches: Sequence[Stretc
             "tail_incomplete": tally.tail_incomplete,
         }
     page.add(Call, "call", scene.horizon_ns if scene.over else 0, content, final=scene.over)
+
+
+def _faults_by(facts: Facts) -> dict[str, int]:
+    return dict(sorted(Counter(origin or "unknown" for origin, _ in facts.faults.values()).items()))
 
 
 def _ended(page: Page, fates: Sequence[Standing], stretches: Sequence[Stretch], *, observable: bool) -> Content:

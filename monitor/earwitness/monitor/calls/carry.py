@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from earwitness.monitor.calls.facts import Facts
+from earwitness.monitor.calls.facts import Facts, StagesKnown
 from earwitness.monitor.contract.records import Unheard
 
 KINDS = ("t", "a", "o", "i", "d")
@@ -77,7 +77,8 @@ class Carry:
             holds=list(f.holds),
             faults=dict(f.faults),
             stages=[],
-            stage_drafts=[],
+            stages_known=StagesKnown(),
+            cancelled=0,
             classifier=list(f.classifier),
             labels=dict(f.labels),
             expected=list(f.expected),
@@ -109,6 +110,7 @@ def residue(facts: Facts) -> Facts:
         one_way=[],
         holds=facts.holds[-1:],
         stages=[],
-        stage_drafts=[],
+        stages_known=StagesKnown(),
+        cancelled=0,
         classifier=[],
     )

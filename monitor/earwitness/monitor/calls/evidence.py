@@ -239,6 +239,7 @@ def _response(f: Facts, entry: Entry) -> None:
     run = f.run(e.response_id, at)
     if e.phase not in run.at:
         run.at[e.phase] = at
+        f.cancelled += e.phase == "cancelled"
     if e.why is not None and run.why == "unknown":
         run.why = e.why
     if e.after is not None:

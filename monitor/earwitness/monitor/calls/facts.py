@@ -147,6 +147,18 @@ class Label:
 
 
 @dataclass(slots=True)
+class StagesKnown:
+    """What was written of the first ``count`` service metrics: it stands while these two are what they were."""
+
+    wall_ns: int = 0
+    cancelled: int = 0
+    count: int = 0
+    drafts: list[Any] = field(default_factory=list[Any])
+    invalid: list[int] = field(default_factory=list[int])
+    """Where the values lie that are none."""
+
+
+@dataclass(slots=True)
 class Facts:
     """All that a call's events say, in the order of folding."""
 
@@ -188,8 +200,9 @@ class Facts:
     faults: dict[str, tuple[str | None, bool]] = field(default_factory=dict[str, tuple[str | None, bool]])
     """By fault id: the processor that raised it, and whether service went on."""
     stages: list[tuple[int, str, int, Any]] = field(default_factory=list[tuple[int, str, int, Any]])
-    stage_drafts: list[Any] = field(default_factory=list[Any])
-    """Of each of them what was written of it last."""
+    stages_known: StagesKnown = field(default_factory=StagesKnown)
+    cancelled: int = 0
+    """How many responses were cancelled."""
     classifier: list[Verdict] = field(default_factory=list[Verdict])
     labels: dict[str, Label] = field(default_factory=dict[str, Label])
     expected: list[tuple[int | None, bool]] = field(default_factory=list[tuple[int | None, bool]])

@@ -5,7 +5,7 @@ A guess about haste and about nothing else: what waits is read by the next look,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from earwitness.monitor.calls.reckon import Reckoning
@@ -24,9 +24,10 @@ class Floor:
     agent_audible: bool = False
     playout: bool = False
     """The agent's sounds are told by what was written to the transport."""
-    caller_speaks: bool = False
+    heard: set[str] = field(default_factory=set[str])
+    """Kinds of evidence by which the caller speaks."""
     broke_in: bool = False
-    """The agent began while the caller's speech was not told to be over."""
+    """The agent began while the caller's speech was not told to be over by all of them."""
     wordless: bool = False
     """No words were heard of what the caller said last."""
 
@@ -34,7 +35,7 @@ class Floor:
         """Whether the event ends somebody's wait, or tells that it has ended: the agent's first sound; behind that,
         the end of the caller's speech and its first words. So do the rare ones that may change anything."""
         kind = event.kind
-        if kind in WAITING:
+        if kind in WAITING or kind == "interruption":
             return False
         e: Any = event
         if kind == "playout":
@@ -43,12 +44,15 @@ class Floor:
             if e.party == "agent":
                 return not self.playout and self._agent(first=True)
             if e.party == "caller":
-                self.caller_speaks = self.wordless = True
+                self.heard.add(e.evidence)
+                self.wordless = True
             return False
         if kind == "speech_ended":
             if e.party == "agent":
                 return not self.playout and self._agent(first=False)
-            told, self.caller_speaks, self.broke_in = self.broke_in, False, False
+            told = self.broke_in
+            self.heard.discard(e.evidence)
+            self.broke_in = told and bool(self.heard)
             return told
         if kind == "transcript":
             told = self.wordless and self.agent_audible and (e.final or self.broke_in)
@@ -58,7 +62,7 @@ class Floor:
 
     def _agent(self, *, first: bool) -> bool:
         self.agent_audible = first
-        self.broke_in = self.broke_in or (first and self.caller_speaks)
+        self.broke_in = self.broke_in or (first and bool(self.heard))
         return first
 
     def is_overlap(self, event: AnyEvent) -> bool:
@@ -73,6 +77,6 @@ def floor_of(found: Reckoning) -> Floor:
     scene = found.page.scene
     sounds, segments = scene.sounds()[-1:], scene.segments[-1:]
     audible = any(s.off_ns is None or (s.uncertain_until_ns or 0) > scene.horizon_ns for _, s, _ in sounds)
-    speaks = any(s.off_ns is None for s in segments)
+    speaks = {edges for (edges, _), own in scene.facts.caller_edges.items() if own and own[-1].start}
     wordless = any(not (s.finals or s.interim) for s in segments)
-    return Floor(audible, "agent:playout" in scene.facts.had, speaks, audible and speaks, wordless)
+    return Floor(audible, "agent:playout" in scene.facts.had, speaks, audible and bool(speaks), wordless)

@@ -10,7 +10,10 @@ Span = tuple[int, int]
 def union(spans: Iterable[Span], *, closer_than: int = 0) -> list[Span]:
     """Sorted disjoint spans that cover the same time; gaps shorter than ``closer_than`` are filled."""
     merged: list[Span] = []
-    for start, end in sorted(spans):
+    ordered = sorted(spans)
+    if not ordered:
+        return merged
+    for start, end in ordered:
         if end <= start:
             continue
         if merged and start - merged[-1][1] < max(closer_than, 1):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.edge_evidence import of_agent_end, of_caller
 from earwitness.monitor.calls.facts import Facts
-from earwitness.monitor.calls.overlaps import OverlapDraft, cell_of, missed_because
+from earwitness.monitor.calls.overlaps import OverlapDraft, Stop, cell_of, missed_because
 from earwitness.monitor.calls.page import Content, Page
 from earwitness.monitor.calls.scene import Scene
-from earwitness.monitor.calls.stops import Stop, stop_of, talk_over_ns
+from earwitness.monitor.calls.stops import stop_of, talk_over_ns
 from earwitness.monitor.calls.wants import Basis, class_if_unwanted, labelled
 from earwitness.monitor.contract.records import Overlap
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from earwitness.monitor.calls.agent import Voice
 from earwitness.monitor.calls.carry import Carry
+from earwitness.monitor.calls.facts import Run
 from earwitness.monitor.calls.scene import Scene
 from earwitness.monitor.calls.talk import Talk, TurnDraft
 from earwitness.monitor.calls.wants import Basis
@@ -48,6 +50,9 @@ class Page:
     """Where a turn begins and its response latency."""
     final_at_ns: int = NEVER
     """When the first of the records that only wait to be settled becomes final."""
+    audible: set[int] = field(default_factory=set[int])
+    """``id`` of every response of which something was heard."""
+    _owned: dict[int, list[Run]] = field(default_factory=dict[int, list[Run]])
     _turn_ids: dict[int, str] = field(default_factory=dict[int, str])
     _voice_ids: dict[int, str] = field(default_factory=dict[int, str])
 
@@ -55,6 +60,16 @@ class Page:
         numbers = self.carry.numbers
         self._voice_ids = {id(v): f"a{numbers['a'] + n}" for n, v in enumerate(self.scene.voices, 1)}
         self._turn_ids = {id(t): f"t{numbers['t'] + n}" for n, t in enumerate(self.talk.turns, 1)}
+        self.audible = {id(v.run) for v in self.scene.voices}
+        owner, owned = self.talk.owner, self._owned
+        for run in self.scene.facts.runs.values():
+            turn = owner.get(run.id)
+            if turn is not None:
+                owned.setdefault(id(turn), []).append(run)
+
+    def runs_of(self, turn: TurnDraft) -> Sequence[Run]:
+        """The responses that belong to a turn."""
+        return self._owned.get(id(turn), ())
 
     def turn_id(self, turn: TurnDraft | None) -> str | None:
         """The id of a turn's record."""

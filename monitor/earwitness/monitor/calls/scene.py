@@ -37,21 +37,15 @@ class Utterance:
     echo: bool = False
     language: str | None = None
     """Of words that stand alone: as the recogniser tells it."""
+    muted: bool = False
+    """All of it fell on a muted input."""
+    other: bool = False
+    """Somebody else than the caller spoke."""
     tongue: Lexicon = field(default_factory=lambda: lexicon(None))
     """The word lists that judge it: of the language that was heard, else of the call's."""
     own_words: bool | None = None
     """Whether it is the agent's own sound or words, once that was asked (`overlaps.is_echo`)."""
     _words: tuple[str, ...] | None = None
-
-    @property
-    def muted(self) -> bool:
-        """All of it fell on a muted input."""
-        return bool(self.segments) and all(s.muted for s in self.segments)
-
-    @property
-    def other(self) -> bool:
-        """Somebody else than the caller spoke."""
-        return bool(self.segments) and self.segments[0].other
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -120,7 +114,10 @@ class Scene:
     """Whether a source of caller edges exists."""
     agent_edges: bool
     mutes: list[Span]
-    _sounds: list[tuple[int, Sound, Voice]] = field(default_factory=list[tuple[int, Sound, Voice]])
+    _sounds: list[tuple[int, Sound, Voice]]
+    _agent: list[Span] | None = None
+    _uncertain: list[Span] | None = None
+    _caller: dict[bool, list[Span]] = field(default_factory=dict[bool, list[Span]])
 
     @property
     def pipeline(self) -> bool:
@@ -149,19 +146,32 @@ class Scene:
             for u in self.utterances
         )
 
-    def agent_spans(self) -> list[Span]:
+    def agent_spans(self) -> Sequence[Span]:
         """When the agent was audible."""
-        return union((on, s.end_ns(self.horizon_ns)) for on, s, _ in self._sounds)
+        found = self._agent
+        if found is None:
+            horizon = self.horizon_ns
+            found = self._agent = union([(on, horizon if s.off_ns is None else s.off_ns) for on, s, _ in self._sounds])
+        return found
 
-    def uncertain_spans(self) -> list[Span]:
+    def uncertain_spans(self) -> Sequence[Span]:
         """When nobody knows whether the agent was still heard, or again (A30)."""
-        ends = ((s.off_ns, s.uncertain_until_ns) for _, s, _ in self._sounds)
-        spans = union((lo, min(hi, self.horizon_ns)) for lo, hi in ends if lo is not None and hi is not None)
-        return subtract(spans, self.agent_spans()) if spans else spans
+        found = self._uncertain
+        if found is None:
+            ends = [(s.off_ns, s.uncertain_until_ns) for _, s, _ in self._sounds if s.uncertain_until_ns is not None]
+            spans = union((lo, min(hi, self.horizon_ns)) for lo, hi in ends if lo is not None and hi is not None)
+            found = self._uncertain = subtract(spans, self.agent_spans()) if spans else spans
+        return found
 
-    def caller_spans(self, *, other: bool = False) -> list[Span]:
+    def caller_spans(self, *, other: bool = False) -> Sequence[Span]:
         """When the caller (or others on the caller's side) made a sound; the agent's own, come back, is none."""
-        return union((s.start_ns, s.end_ns(self.horizon_ns)) for s in self.segments if s.other is other and not s.echo)
+        found = self._caller.get(other)
+        if found is None:
+            horizon = self.horizon_ns
+            found = self._caller[other] = union(
+                [(s.start_ns, s.end_ns(horizon)) for s in self.segments if s.other is other and not s.echo]
+            )
+        return found
 
     def said_by(self, run: Run, from_ns: int, to_ns: int) -> tuple[str, ...]:
         """The response's words that were audible around a stretch of time; all it has where nobody timed them."""
@@ -248,5 +258,6 @@ def _utterances(segments: Sequence[Segment], bounds: Bounds) -> list[Utterance]:
             last.segments.append(segment)
             last.off_ns = None if segment.off_ns is None else max(last.off_ns, segment.off_ns)
             continue
-        out.append(Utterance([segment], segment.on_ns, segment.off_ns, segment.start_ns))
+        muted, other = segment.muted, segment.other
+        out.append(Utterance([segment], segment.on_ns, segment.off_ns, segment.start_ns, muted=muted, other=other))
     return out

@@ -8,8 +8,8 @@ from typing import Any
 
 from earwitness.monitor.calls.bounds import S
 from earwitness.monitor.calls.edge_evidence import of_silence
-from earwitness.monitor.calls.facts import Run
-from earwitness.monitor.calls.page import Content, Page
+from earwitness.monitor.calls.facts import Run, StagesKnown
+from earwitness.monitor.calls.page import Content, Draft, Page
 from earwitness.monitor.calls.silence import Stretch
 from earwitness.monitor.calls.talk import turn_of_tool
 from earwitness.monitor.contract.records import DeadAir, StageSample, ToolCall
@@ -63,37 +63,40 @@ def write_tools(page: Page) -> None:
 
 def write_stages(page: Page) -> None:
     """Service metrics: 0 and absent are "not measured" (A12), a first byte that never came is censored (A11). What was
-    written before and does not read differently now is taken as it is."""
-    facts, wall_ns, horizon_ns = page.scene.facts, page.wall_ns, page.scene.horizon_ns
-    runs, written, drafts = facts.runs, facts.stage_drafts, page.drafts
-    known = len(written)
-    for n, (at, source, seq, e) in enumerate(facts.stages):
-        run = runs.get(e.response_id) if e.response_id is not None else None
-        upto_ns = min(at, horizon_ns)
-        censored = e.censored or (run is not None and _never_came(e, run))
-        if n < known:
-            was, invalid, draft = written[n]
-            if was == (wall_ns, upto_ns, censored):
-                drafts.append(draft)
-                if invalid:
-                    page.count("invalid", at)
-                continue
-        value_ns = _duration_ns(e.value_s, upto_ns)
-        invalid = e.value_s is not None and value_ns is None
-        page.count("invalid", at, invalid)
-        measured = value_ns is not None and value_ns > 0 and not censored
-        content: Content = {
-            "service": e.service,
-            "metric": e.metric,
-            "processor": e.processor,
-            "model": e.model,
-            "value_ns": value_ns if measured else None,
-            "censored": censored,
-        }
-        page.add(StageSample, f"m:{source}:{seq}", at, content, final=True)
-        written[n : n + 1] = [((wall_ns, upto_ns, censored), invalid, drafts[-1])]
-    for run in runs.values():
+    written before and cannot read differently now is taken as it is."""
+    facts = page.scene.facts
+    known = facts.stages_known
+    if page.scene.over or known.wall_ns != page.wall_ns or known.cancelled != facts.cancelled:
+        known = facts.stages_known = StagesKnown(page.wall_ns, facts.cancelled)
+    for at, source, seq, e in facts.stages[known.count :]:
+        known.drafts.append(_stage(page, known, e, at, f"m:{source}:{seq}"))
+    known.count = len(facts.stages)
+    page.drafts += known.drafts
+    for at in known.invalid:
+        page.count("invalid", at)
+    if page.scene.over:
+        facts.stages_known = StagesKnown()
+    for run in facts.runs.values():
         _model_duration(page, run)
+
+
+def _stage(page: Page, known: StagesKnown, e: Any, at: int, record_id: str) -> Draft:
+    run = page.scene.facts.runs.get(e.response_id) if e.response_id is not None else None
+    value_ns = _duration_ns(e.value_s, min(at, page.scene.horizon_ns))
+    if e.value_s is not None and value_ns is None:
+        known.invalid.append(at)
+    censored = e.censored or (run is not None and _never_came(e, run))
+    content: Content = {
+        "service": e.service,
+        "metric": e.metric,
+        "processor": e.processor,
+        "model": e.model,
+        "value_ns": None if censored or not value_ns else value_ns,
+        "censored": censored,
+        "event_wall_ns": page.wall_ns + at,
+        "final": True,
+    }
+    return Draft(StageSample, record_id, at, content)
 
 
 def _never_came(e: Any, run: Run) -> bool:

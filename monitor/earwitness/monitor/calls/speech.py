@@ -111,6 +111,7 @@ def pair(
     segments: list[Segment] = []
     begun: int | None = None
     begun_at_most = False
+    unbroken = not gaps and (facts is None or not facts.mutes)
 
     def close(end_ns: int, *, inferred: bool, at_most: bool = False) -> None:
         nonlocal begun
@@ -128,8 +129,8 @@ def pair(
                 close(_last_sign(facts, gaps, begun, edge.edge_ns), inferred=True)
             begun, begun_at_most = edge.edge_ns, edge.at_most
             continue
-        broken = None if begun is None else _broken_ns(facts, gaps, begun, edge.at_ns)
-        silent = None if begun is None or facts is None else _silent_before(gaps, begun, edge.edge_ns)
+        broken = None if unbroken or begun is None else _broken_ns(facts, gaps, begun, edge.at_ns)
+        silent = None if unbroken or begun is None or facts is None else _silent_before(gaps, begun, edge.edge_ns)
         if silent is not None and broken is None:
             # A detector that hears nothing any more stops by itself: that is no end of speech (A22).
             close(silent, inferred=True)
@@ -158,6 +159,8 @@ def layered(layers: Sequence[list[Segment]], bounds: Bounds) -> list[Segment]:
     """Merge segments of several kinds, the best first, so that speech seen twice stands once."""
     standing: list[Segment] = []
     for layer in layers:
+        if not layer:
+            continue
         added: list[Segment] = []
         for segment in layer:
             same = [s for s in standing if _touch(s, segment, bounds.match_ns)]
@@ -165,8 +168,13 @@ def layered(layers: Sequence[list[Segment]], bounds: Bounds) -> list[Segment]:
                 added.append(segment)
                 continue
             _lend(same, segment)
-        standing = sorted(standing + added, key=lambda s: s.start_ns)
+        if added:
+            standing = sorted(standing + added, key=_start)
     return standing
+
+
+def _start(segment: Segment) -> int:
+    return segment.start_ns
 
 
 def _lend(same: Sequence[Segment], lesser: Segment) -> None:
@@ -241,6 +249,8 @@ def _by_quality(
     facts: Facts, segments: list[Segment], gaps: Sequence[Gap], bounds: Bounds
 ) -> tuple[list[Segment], list[Segment]]:
     """Split the taps' segments by whether their own quality check holds."""
+    if not segments:
+        return [], []
     noisy = {
         e.edge_ns
         for (evidence, _), edges in facts.caller_edges.items()
@@ -250,6 +260,8 @@ def _by_quality(
     }
     good: list[Segment] = []
     poor: list[Segment] = []
+    if not gaps and not noisy:
+        return segments, []
     for segment in segments:
         edges = [n for n in (segment.on_ns, segment.off_ns) if n is not None]
         lost = any(g.last_ns < n and (g.back_ns is None or n < g.back_ns) for g in gaps for n in edges)
@@ -259,6 +271,8 @@ def _by_quality(
 
 def _mark_muted(segments: Sequence[Segment], spans: Sequence[tuple[int, int]], horizon_ns: int) -> None:
     """Speech that began while the pipeline ignored the caller and did not outlast that (A34)."""
+    if not spans:
+        return
     for segment in segments:
         end = segment.end_ns(horizon_ns)
         segment.muted = segment.on_ns is not None and any(s <= segment.on_ns and end <= e for s, e in spans)

@@ -10,6 +10,12 @@ from earwitness.monitor.calls.talk import Talk
 
 def stalled(scene: Scene, talk: Talk, voice: Voice) -> bool:
     """Whether a response fell silent in its middle, nobody made it, and for long nobody else took the floor (A28)."""
+    if voice.stalled is None:
+        voice.stalled = _stalled(scene, talk, voice)
+    return voice.stalled
+
+
+def _stalled(scene: Scene, talk: Talk, voice: Voice) -> bool:
     bounds = scene.bounds
     for n, sound in enumerate(voice.sounds):
         off = sound.off_ns

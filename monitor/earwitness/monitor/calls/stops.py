@@ -3,60 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from earwitness.monitor.calls.agent import Sound, Voice
-from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.intervals import clip, intersect, total
-from earwitness.monitor.calls.overlaps import OverlapDraft
+from earwitness.monitor.calls.overlaps import OverlapDraft, Stop
 from earwitness.monitor.calls.scene import Scene
-from earwitness.monitor.contract.records import Terminal, Wanted
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """What the agent did about an overlap, whatever the caller wanted. ``stopped_ns`` None: it did not fall silent."""
-
-    u_on_ns: int
-    stopped_ns: int | None
-    cut: bool | None
-    """An interruption or a truncated playback ended it; None on a recording, where nobody knows."""
-    lasting: bool
-    """The silence has lasted, or the call is over."""
-    silent_for_ns: int | None
-    """Until the agent spoke again or the call was over; None before that."""
-    followed: bool
-    """The agent has spoken again."""
-    resumed_after_ns: int | None
-    terminal: Terminal | None
-    uncertain: bool
-    seen_until_ns: int | None
-    """Up to when it was watched; None: to the call's end."""
-    on_at_most: bool = False
-    """The caller began at ``u_on_ns`` or before."""
-
-    def late(self, bounds: Bounds) -> bool:
-        """Whether the agent went on beyond the longest window, so that what it did later has nothing to do with it."""
-        return self.stopped_ns is None or self.stopped_ns - self.u_on_ns > bounds.yield_wanted_ns
-
-    def in_time(self, wanted: Wanted | None, bounds: Bounds) -> tuple[bool | None, bool | None]:
-        """``yielded_observed`` and ``yielded_caused``: silent within the window, and because of it; None: too early to
-        say, or (caused) a recording."""
-        if self.uncertain:
-            return None, None
-        recording = self.cut is None
-        unwanted = bounds.yield_unwanted_recording_ns if recording else bounds.yield_unwanted_ns
-        window = unwanted if wanted == "no" else bounds.yield_wanted_ns
-        if self.stopped_ns is None or self.stopped_ns - self.u_on_ns > window:
-            late = self.seen_until_ns is None or self.seen_until_ns > self.u_on_ns + window
-            observed = False if late else None
-        else:
-            observed = True if self.lasting else None
-        return observed, None if recording or observed is None else observed and self.cut
+from earwitness.monitor.contract.records import Terminal
 
 
 def stop_of(scene: Scene, draft: OverlapDraft) -> Stop:
     """Whether, when and how the response that was audible at ``u_on`` fell silent and stayed so."""
+    if draft.stop is None:
+        draft.stop = _stop_of(scene, draft)
+    return draft.stop
+
+
+def _stop_of(scene: Scene, draft: OverlapDraft) -> Stop:
     voice, stop = draft.voice, _stopped_ns(scene, draft)
     watched = None if scene.over else scene.horizon_ns
     if stop is None or draft.uncertain:

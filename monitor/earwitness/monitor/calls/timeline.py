@@ -15,7 +15,7 @@ from earwitness.monitor.calls.chapters import LOOK_AHEAD_NS, cut_here
 from earwitness.monitor.calls.due import due_ns
 from earwitness.monitor.calls.evidence import gather
 from earwitness.monitor.calls.facts import Entry, Facts
-from earwitness.monitor.calls.haste import Floor, floor_of
+from earwitness.monitor.calls.haste import WAITING, Floor, floor_of
 from earwitness.monitor.calls.overlap_records import verdict
 from earwitness.monitor.calls.page import NEVER, Content, Draft
 from earwitness.monitor.calls.published import Published
@@ -27,6 +27,7 @@ from earwitness.monitor.contract.records import AnyRecord
 
 LEARNT_LATER: Final = frozenset({"verdict", "human_label", "late_fact"})
 """Kinds that may come long after the call's end: no silence makes them stray, and they end no silence."""
+_APART: Final = LEARNT_LATER | {"call_started", "call_ended"}
 
 PATIENCE_NS: Final = S
 """How long after its moment a cut is looked for: events that are a little late would only undo it."""
@@ -72,6 +73,7 @@ class CallTimeline:
     def __init__(self, call_id: str, *, bounds: Bounds = DEFAULT_BOUNDS) -> None:
         self.call_id = call_id
         self.bounds = bounds
+        self._silent_ns = bounds.silent_call_ns
         self.started_wall_ns: int | None = None
         self.last_at_ns = 0
         self.ended = False
@@ -109,9 +111,23 @@ class CallTimeline:
 
     def add(self, event: AnyEvent) -> bool:
         """Take in an event. False: it was a duplicate or came too late to be folded; both are counted."""
-        if not self._arrivals.take(event.source, event.seq):
+        source, seq, at, kind = event.source, event.seq, event.at_ns, event.kind
+        if not self._arrivals.take(source, seq):
             self.pressing = self.pressing or self.ended
             return False
+        last_ns = self.last_at_ns
+        if kind in _APART or self._offsets or not self._entries or not last_ns < at <= last_ns + self._silent_ns:
+            return self._add_apart(event)
+        if at <= self._looked_ns:
+            self._undo_cuts(at)
+        self._entries.append((at, source, seq, event))
+        self.last_at_ns = at
+        if not self.pressing and (kind not in WAITING or self.ended):
+            self._look_for_haste(event, at)
+        return True
+
+    def _add_apart(self, event: AnyEvent) -> bool:
+        """Sort in an event that is not simply the next of the call."""
         if event.kind == "call_started" and not event.owns_clock:
             self._move(event.source, event.clock_offset_ns)
         at = max(event.at_ns + self._offsets.get(event.source, 0), 0) if self._offsets else event.at_ns
@@ -138,11 +154,14 @@ class CallTimeline:
             self._sort_in(entry)
         self.last_at_ns = max(self.last_at_ns, at)
         if not self.pressing:
-            floor = self._floor
-            if floor.agent_audible and floor.is_overlap(event):
-                self.due_ns = min(self.due_ns, at + self.bounds.stop_silence_ns)
-            self.pressing = self.ended or floor.is_pressing(event)
+            self._look_for_haste(event, at)
         return True
+
+    def _look_for_haste(self, event: AnyEvent, at: int) -> None:
+        floor = self._floor
+        if floor.is_overlap(event):
+            self.due_ns = min(self.due_ns, at + self.bounds.stop_silence_ns)
+        self.pressing = self.ended or floor.is_pressing(event)
 
     def advance(self, as_of_ns: int) -> list[AnyRecord]:
         """The records that are new or changed as of that moment, each with the next revision."""

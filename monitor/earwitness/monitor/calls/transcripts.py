@@ -19,6 +19,8 @@ from earwitness.monitor.calls.speech import Segment
 
 def assign(said: Sequence[Said], segments: Sequence[Segment], bounds: Bounds, *, horizon_ns: int) -> list[Said]:
     """Lay the words into their segments; what is left over is returned."""
+    if not said:
+        return []
     own = [s for s in segments if not s.other]
     by_utterance: dict[str, Segment] = {}
     loose: list[Said] = []
@@ -116,7 +118,13 @@ def places_of_late_words(facts: Facts, said: Sequence[Said], bounds: Bounds) -> 
 
 def text_of(segments: Sequence[Segment]) -> str | None:
     """What was said in the segments, in the order in which it came; interim words where no final has them."""
-    finals = sorted((f for s in segments for f in s.finals), key=lambda f: f.at_ns)
+    if not any(s.interim and not s.finals for s in segments):
+        # Nothing but finals, as nearly always.
+        heard = [f for s in segments for f in s.finals]
+        if len(heard) > 1:
+            heard.sort(key=_arrival)
+        return " ".join([f.text.strip() for f in heard]) or None
+    finals = sorted((f for s in segments for f in s.finals), key=_arrival)
     final_words = tuple(w for f in finals for w in tokens(f.text))
     pieces = [(f.at_ns, f.text.strip()) for f in finals]
     pieces += [
@@ -125,6 +133,10 @@ def text_of(segments: Sequence[Segment]) -> str | None:
         if s.interim and not s.finals and not _restated(tokens(s.interim), final_words)
     ]
     return " ".join(text for _, text in sorted(pieces, key=lambda piece: piece[0])) or None
+
+
+def _arrival(final: Said) -> int:
+    return final.at_ns
 
 
 def _restated(interim: tuple[str, ...], final: tuple[str, ...]) -> bool:

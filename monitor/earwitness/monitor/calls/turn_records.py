@@ -55,18 +55,21 @@ def _work(page: Page, turn: TurnDraft, fate: Standing) -> tuple[list[Run], int]:
     said, every tool back. What begins for it later than ``Bounds.settle_ns`` after that comes when its record is final
     and changes it no more."""
     scene, settle = page.scene, page.scene.bounds.settle_ns
-    own = {r.id: r for r in scene.facts.runs.values() if page.talk.owner.get(r.id) is turn}
-    spans = [(at, at) for run in own.values() for at in run.at.values()]
-    spans += [
-        (s.on_ns, s.end_ns(scene.horizon_ns)) for v in scene.voices if v.run and v.run.id in own for s in v.sounds
-    ]
-    spans += [(t.called_ns, t.ended_ns or scene.horizon_ns) for t in scene.facts.tools.values() if t.run in own]
     done = turn.answer_ns if turn.answer_ns is not None else fate.until_ns
-    for begin, end in sorted(spans):
+    own = page.runs_of(turn)
+    if not own:
+        return [], done
+    spans = [(at, at) for run in own for at in run.at.values()]
+    spans += [(s.on_ns, s.end_ns(scene.horizon_ns)) for v in scene.voices if v.run in own for s in v.sounds]
+    if scene.facts.tools:
+        names = {run.id for run in own}
+        spans += [(t.called_ns, t.ended_ns or scene.horizon_ns) for t in scene.facts.tools.values() if t.run in names]
+    spans.sort()
+    for begin, end in spans:
         if begin > done + settle:
             break
         done = max(done, end)
-    return [r for r in own.values() if r.asked_ns is not None and r.asked_ns <= done + settle], done
+    return [r for r in own if (asked := r.asked_ns) is not None and asked <= done + settle], done
 
 
 def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool, runs: Sequence[Run]) -> Content:
@@ -88,8 +91,8 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool, runs: Se
         evidence["u_off"] = last.segments[-1].off_by
     if turn.answer is not None and turn.answer_ns is not None:
         evidence["a_on"] = evidence_of_onset(turn.answer, turn.answer_ns)
-    audible = {id(v.run) for v in scene.voices}
-    tools = tuple(t.id for t in scene.facts.tools.values() if turn_of_tool(talk, t) is turn)
+    audible = page.audible
+    tools = tuple([t.id for t in scene.facts.tools.values() if turn_of_tool(talk, t) is turn])
     split = parts(scene, turn, end) if latency is not None else {}
     return {
         "u_on_ns": turn.u_on_ns,
@@ -114,8 +117,8 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool, runs: Se
         "evidence": evidence,
         "generations": len(models),
         "duplicate_reply": _repeats(scene, runs),
-        "empty_completion": sum("empty" in r.at for r in runs),
-        "cancelled_generation": sum("cancelled" in r.at and id(r) not in audible for r in runs),
+        "empty_completion": len([r for r in runs if "empty" in r.at]),
+        "cancelled_generation": len([r for r in runs if "cancelled" in r.at and id(r) not in audible]),
         "stalled": any(stalled(scene, talk, v) for v in scene.voices if v.run in runs),
         "tool_ids": tools,
     }
@@ -123,6 +126,8 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool, runs: Se
 
 def _repeats(scene: Scene, runs: Sequence[Run]) -> int:
     """How often a response of the turn says what an earlier one of it had said (A26)."""
+    if len(runs) < 2:
+        return 0
     said = [
         tokens(text) for v in scene.voices if v.run is not None and v.run in runs and (text := agent_text(scene, v))
     ]

@@ -80,8 +80,11 @@ def _never_played(scene: Scene) -> list[Unheard]:
     if not scene.agent_edges:
         return []
     wait, found = scene.bounds.unheard_ns, list[Unheard]()
+    mute = [run for run in scene.facts.runs.values() if not run.plays and "first_audio" in run.at]
+    if not mute:
+        return found
     onsets = [on for on, _, _ in scene.sounds()]
-    runs = sorted((run.at["first_audio"], run.id) for run in scene.facts.runs.values() if made_in_vain(scene, run))
+    runs = sorted((run.at["first_audio"], run.id) for run in mute if made_in_vain(scene, run))
     for at, name in runs:
         due = at + wait
         if scene.horizon_ns < due or clip(scene.agent_spans(), at, due):

@@ -9,9 +9,8 @@ from itertools import islice
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.intervals import clip
-from earwitness.monitor.calls.overlaps import OverlapDraft
+from earwitness.monitor.calls.overlaps import OverlapDraft, Stop
 from earwitness.monitor.calls.scene import Scene, Utterance
-from earwitness.monitor.calls.stops import Stop
 from earwitness.monitor.calls.tokens import tokens, word_count
 from earwitness.monitor.contract.learnt_later import WantClass
 from earwitness.monitor.contract.records import DecidedBy, Wanted
@@ -34,6 +33,12 @@ class Basis:
 
 def is_echo(scene: Scene, utterance: Utterance) -> bool:
     """Whether the sound is the agent's own, or its words are the agent's own of the last seconds (B07)."""
+    if utterance.own_words is None:
+        utterance.own_words = _is_echo(scene, utterance)
+    return utterance.own_words
+
+
+def _is_echo(scene: Scene, utterance: Utterance) -> bool:
     if utterance.segments and all(s.echo for s in utterance.segments):
         return True
     words = utterance.words
@@ -45,6 +50,8 @@ def is_echo(scene: Scene, utterance: Utterance) -> bool:
         if voice.run is not None and any(s.on_ns <= end and s.end_ns(scene.horizon_ns) >= start for s in voice.sounds):
             own += scene.sounding(voice.run, start, end)
     own += [w for s in scene.facts.agent_said if s.lies_in(start, end) for w in tokens(s.text)]
+    if words[0] not in own:
+        return False
     return any(tuple(own[i : i + len(words)]) == words for i in range(len(own) - len(words) + 1))
 
 
@@ -113,6 +120,8 @@ def labelled(facts: Facts, overlap_id: str) -> Told | None:
 def expectation(facts: Facts, u_on_ns: int, bounds: Bounds) -> Wanted | None:
     """What whoever gave a recording says of the overlap there: the expectation nearest to it within the bound, else
     what is expected of every overlap (rule 8)."""
+    if not facts.expected:
+        return None
     near = [(abs(at - u_on_ns), at, wanted) for at, wanted in facts.expected if at is not None]
     nearest = min(near, default=None)
     if nearest is not None and nearest[0] <= bounds.expectation_reach_ns:

@@ -93,13 +93,15 @@ def decode_record_fast(payload: bytes) -> AnyRecord:
 
 def share_names(event: AnyEvent, call_id: str) -> None:
     """Let a decoded event use the names that other events of its call use: each would keep copies of its own."""
-    if isinstance(event, msgspec.Struct):
-        set_field = msgspec.structs.force_setattr
-        set_field(event, "call_id", call_id)
-        set_field(event, "source", sys.intern(event.source))
-        response_id: str | None = getattr(event, "response_id", None)
+    named = _NAMED.get(type(event))
+    if named is None:
+        return
+    _set_field(event, "call_id", call_id)
+    _set_field(event, "source", _shared(event.source))
+    if named:
+        response_id: str | None = cast(Any, event).response_id
         if response_id is not None:
-            set_field(event, "response_id", sys.intern(response_id))
+            _set_field(event, "response_id", _shared(response_id))
 
 
 def pack_events(events: Sequence[AnyEvent]) -> bytes:
@@ -187,3 +189,7 @@ _PACKER = msgspec.msgpack.Encoder()
 _UNPACKER: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(
     list[Union[tuple(struct_of(model) for model in EVENT_TYPES)]]  # type: ignore[misc]  # noqa: UP007 - made at run time
 )
+_NAMED: dict[type[Any], bool] = {struct_of(model): "response_id" in model.model_fields for model in EVENT_TYPES}
+"""Whether a decoded event names a response."""
+_set_field: Callable[[Any, str, Any], None] = msgspec.structs.force_setattr
+_shared = sys.intern
