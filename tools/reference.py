@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
+from earwitness.consumers.own_metrics import OWN_METRICS
 from earwitness.monitor.contract.events import EVENT_TYPES
 from earwitness.monitor.measures.catalogue import MEASURES
 from earwitness.monitor.settings import Settings, Webhook
@@ -107,6 +108,17 @@ def page() -> str:
     for m in MEASURES:
         names = ", ".join(f"`{name}`" for name in m.prometheus) or "–"
         lines.append(f"| `{m.name}` | {' '.join(m.stats)} | {m.unit} | {m.section} | {m.help} | {names} |")
+    lines += [
+        "",
+        "## The monitor about itself",
+        "",
+        "Also at `/metrics`. What is not known, or no longer so, has no sample.",
+        "",
+    ]
+    lines += ["| metric | kind | meaning |", "|---|---|---|"]
+    for own in OWN_METRICS:
+        name = f"{own.name}{{{own.label}}}" if own.label else own.name
+        lines.append(f"| `{name}` | {own.kind} | {own.help} |")
     lines += [
         "",
         "## Events",

@@ -69,7 +69,7 @@ def test_the_skew_of_a_bot_is_known_from_its_first_event(make_bot: Any) -> None:
     fold = TimelineFold(MonitorSettings())
     give(fold, make_bot("c1", agent="early", wall_error_s=30).start().made[:1], at_s=0)
 
-    assert fold.skews.by_agent() == {"early": 30.0}
+    assert fold.skews.by_agent(NOON_NS) == {"early": 30.0}
 
 
 def judged(fold: TimelineFold, event: Any) -> set[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
+import subprocess
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,7 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from earwitness.consumers.metrics_collector import MonitorCollector
 from earwitness.consumers.metrics_page import MetricsPage
+from earwitness.consumers.own_metrics import OWN_METRICS
 from earwitness.consumers.self_metrics import SelfMetrics
+from earwitness.consumers.timeline import FoldStats
 from earwitness.consumers.totals import Totals
 from earwitness.monitor.contract.records import Call, Overlap, Turn, Unheard
 from earwitness.monitor.errors import BadInput
@@ -33,7 +38,14 @@ class Scene:
         self.collector = MonitorCollector(
             self.windows, self.totals, self.own, gauge_windows_s=(300,), clock_ns=lambda: self.now_ns
         )
-        self.page = MetricsPage(self.collector, self.own, host="127.0.0.1", port=0, clock_ns=lambda: self.now_ns)
+        self.page = MetricsPage(
+            self.collector,
+            self.own,
+            host="127.0.0.1",
+            port=0,
+            clock_ns=lambda: self.now_ns,
+            stalled_s=self.own.stalled_s,
+        )
 
     def apply(self, record: Any) -> None:
         self.windows.apply(None, record)
@@ -225,3 +237,83 @@ async def test_a_port_that_is_taken_is_one_clear_line(scene: Scene) -> None:
 
     with pytest.raises(BadInput, match=r"metrics\.port: cannot serve metrics at 127\.0\.0\.1:\d+ \(.*in use\)"):
         await other.start()
+
+
+async def test_what_the_monitor_says_of_itself_is_what_the_reference_lists(scene: Scene) -> None:
+    _, text, _ = await scene.get("/metrics")
+    shown = {line.split()[2]: line.split()[3] for line in text.splitlines() if line.startswith("# TYPE")}
+
+    assert {own.name: own.kind for own in OWN_METRICS}.items() <= shown.items()
+
+
+async def test_the_page_is_what_prometheus_itself_takes_for_well_formed(scene: Scene) -> None:
+    scene.turn(0.9)
+    scene.own.events["call_started"] = 3
+    scene.own.partitions = {"events": 12, "state": 6}
+    scene.own.health.dropped["spool_full"] = 4
+    scene.own.skews.note('odd "agent"\n\\', 2 * S, scene.now_ns)
+    _, text, _ = await scene.get("/metrics")
+
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert [dict(s.labels) for s in families["earwitness_clock_skew_seconds"].samples] == [{"agent": 'odd "agent"\n\\'}]
+    if promtool := shutil.which("promtool"):  # Prometheus' own reader and linter, where there is one
+        said = await asyncio.to_thread(
+            subprocess.run, [promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False
+        )
+        # Its linter would keep that label for summaries, which cannot say what a window's percentiles are.
+        lints = [line for line in said.stderr.splitlines() if 'not have "quantile" label' not in line]
+        assert said.returncode in (0, 3), "cannot be read"
+        assert lints == []
+
+
+async def test_partition_counts_that_differ_can_be_seen(scene: Scene) -> None:
+    scene.own.partitions = {"events": 12, "records": 12, "state": 6}
+
+    found = await scene.samples()
+
+    assert found["earwitness_topic_partitions{topic=events}"] == 12
+    assert found["earwitness_topic_partitions{topic=state}"] == 6
+
+
+async def test_d01_a_position_that_stands_still_while_the_log_grows_is_neither_well_nor_fresh(scene: Scene) -> None:
+    def tick(seconds: int, records: int, lag: int) -> None:
+        scene.now_ns = NOON_NS + seconds * S
+        scene.own.ticked_ns = scene.now_ns
+        scene.own.stats = FoldStats(lag_records=lag)
+        scene.own.note_progress(scene.now_ns, records, lag)
+
+    tick(0, 100, 0)
+    scene.windows.watermark_ns = scene.now_ns
+    tick(10, 100, 5)
+    tick(70, 100, 600)
+    found = await scene.samples()
+    assert found["earwitness_position_stalled_seconds{}"] == 70
+    assert found["earwitness_watermark_age_seconds{}"] == 70
+    assert (await scene.get("/healthz"))[:2] == (503, "stuck: events wait and none was read for 70 s\n")
+
+    scene.own.log_away = True  # starting anew would mend nothing: it is not ready, and it lives
+    assert (await scene.get("/healthz"))[0] == 200
+    assert (await scene.get("/readyz"))[0] == 503
+
+    scene.own.log_away = False
+    tick(71, 400, 300)
+    assert (await scene.get("/healthz"))[0] == 200
+    assert (await scene.samples())["earwitness_position_stalled_seconds{}"] == 0
+
+
+async def test_nothing_known_is_no_sample(scene: Scene) -> None:
+    found = await scene.samples()
+
+    assert not [name for name in found if "watermark" in name or "_agent_last" in name or "_bot_" in name]
+    assert not [name for name in found if name.startswith(("earwitness_clock_skew", "earwitness_calls_silent"))]
+    assert found["earwitness_position_stalled_seconds{}"] == 0
+
+
+async def test_events_that_are_missing_by_their_numbers_are_counted_by_label(scene: Scene) -> None:
+    common: dict[str, Any] = {"event_wall_ns": NOON_NS, "agent": "clinic", "final": True, "started_wall_ns": 0}
+    scene.apply(Call(**common, call_id="c1", id="call", ended_ns=9, events=7, missing_events=3, dropped_events=2))
+
+    found = await scene.samples()
+
+    assert found[f"earwitness_missing_events_total{{{BASE}}}"] == 3
+    assert found[f"earwitness_dropped_events_total{{{BASE}}}"] == 2

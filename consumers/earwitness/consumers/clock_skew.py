@@ -7,6 +7,8 @@ from typing import Final
 S: Final = 1_000_000_000
 SKEW_OVER_NS: Final = 60 * S
 MOST_AGENTS: Final = 50
+KEPT_MINUTES: Final = 60
+"""An agent of which no call began for so long has no skew that could be told (D17)."""
 
 
 class ClockSkews:
@@ -24,6 +26,8 @@ class ClockSkews:
         minute = arrived_ns // SKEW_OVER_NS
         known = self._minutes.get(agent)
         if known is None:
+            if len(self._minutes) >= MOST_AGENTS:
+                self._minutes = {name: seen for name, seen in self._minutes.items() if minute - seen[0] <= KEPT_MINUTES}
             if len(self._minutes) < MOST_AGENTS:
                 self._minutes[agent] = (minute, ahead_ns, None)
         elif minute == known[0]:
@@ -31,9 +35,10 @@ class ClockSkews:
         elif minute > known[0]:
             self._minutes[agent] = (minute, ahead_ns, known[1])
 
-    def by_agent(self) -> dict[str, float]:
-        """Seconds ahead (negative: behind, or delayed) by agent."""
+    def by_agent(self, now_ns: int) -> dict[str, float]:
+        """Seconds ahead (negative: behind, or delayed) by agent, of those that had calls of late."""
         return {
             agent: (now if before is None else max(now, before)) / S
-            for agent, (_, now, before) in self._minutes.items()
+            for agent, (minute, now, before) in self._minutes.items()
+            if now_ns // SKEW_OVER_NS - minute <= KEPT_MINUTES
         }

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeAlias
 
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from earwitness.consumers.own_metrics import own_metrics
 from earwitness.consumers.self_metrics import SelfMetrics
 from earwitness.consumers.totals import EDGES_S, Key, Totals
 from earwitness.monitor.measures.catalogue import BY_NAME, MEASURES, WINDOW_RATE
@@ -58,6 +58,7 @@ _COUNTERS: Final[tuple[tuple[str, tuple[str, ...], Split], ...]] = (
     ("dead_not_failed", (), _whole),
     ("one_way_audio", ("shown_by",), _cause),
     ("events_dropped", (), _whole),
+    ("events_missing", (), _whole),
 )
 """Measures shown as counters, the labels of their classes and how a class becomes their values."""
 
@@ -87,7 +88,7 @@ class MonitorCollector(Collector):
         yield from self._histograms()
         yield from self._counters()
         yield from self._gauges(self._clock_ns())
-        yield from _own_metrics(self._own, self._windows)
+        yield from own_metrics(self._own, self._windows, self._clock_ns())
 
     def _histograms(self) -> Iterator[Metric]:
         for name, label in _HISTOGRAMS:
@@ -178,51 +179,6 @@ class MonitorCollector(Collector):
         return [found.get(key, "") for key in self._keys]
 
 
-def _own_metrics(own: SelfMetrics, windows: Windows) -> Iterator[Metric]:
-    events = CounterMetricFamily("earwitness_events", "Events handled, by kind.", labels=["kind"])
-    for kind, count in sorted(own.events.items()):
-        events.add_metric([kind], count)
-    yield events
-    dead = CounterMetricFamily(
-        "earwitness_dead_letters", "Records that could not be read or handled.", labels=["reason"]
-    )
-    for reason, count in sorted(own.stats.dead_letters.items()):
-        dead.add_metric([reason], count)
-    yield dead
-    skew = GaugeMetricFamily(
-        "earwitness_clock_skew_seconds", "How far an agent's wall clock is ahead of the log's.", labels=["agent"]
-    )
-    for agent, ahead_s in own.skews.by_agent().items():
-        skew.add_metric([agent], ahead_s)
-    yield skew
-    for name, text, count in (
-        (
-            "earwitness_events_set_aside",
-            "Events that claimed to be over 60 s ahead of their arrival.",
-            own.stats.set_aside,
-        ),
-        ("earwitness_events_stray", "Events of calls that were over for good.", own.stats.stray),
-        ("earwitness_events_lost", "Events that retention removed before they were read.", own.stats.lost),
-        ("earwitness_late_changes", "Changes that came after their minute was published.", windows.late),
-        ("earwitness_label_sets_refused", "Calls counted under ~other.", windows.label_sets.refused_sets),
-    ):
-        yield CounterMetricFamily(name, text, value=count)
-    refused = CounterMetricFamily("earwitness_label_values_refused", "Calls whose value became other.", labels=["key"])
-    for key, count in windows.label_sets.refused_values.items():
-        refused.add_metric([key], count)
-    yield refused
-    for name, text, value in (
-        ("earwitness_lag_seconds", "Age of the newest folded event where more wait; else 0.", own.stats.lag_s),
-        ("earwitness_lag_records", "Events that the log has and the monitor has not folded.", own.stats.lag_records),
-        ("earwitness_label_sets", "Label sets that are kept.", len(windows.label_sets)),
-        ("earwitness_log_away", "1 while the log does not answer.", int(own.log_away)),
-    ):
-        yield GaugeMetricFamily(name, text, value=value)
-    build = GaugeMetricFamily("earwitness_build_info", "The version that runs.", labels=["version"])
-    build.add_metric([_version()], 1)
-    yield build
-
-
 def _shown_quantile(reading: Reading, name: str) -> float | None:
     quantile = reading.quantiles[name]
     return float("inf") if quantile.more_than_s is not None else quantile.value_s
@@ -246,10 +202,3 @@ def _window_name(window_s: int) -> str:
 def _label_name(key: str) -> str:
     name = _NOT_A_NAME.sub("_", key)
     return f"_{name}" if name[:1].isdigit() else name
-
-
-def _version() -> str:
-    try:
-        return version("earwitness")
-    except PackageNotFoundError:
-        return "unknown"

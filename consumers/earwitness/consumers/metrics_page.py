@@ -15,6 +15,8 @@ from earwitness.monitor.errors import BadInput
 S: Final = 1_000_000_000
 STALLED_NS: Final = 30 * S
 """A monitor that has not looked at the clock for so long is not well."""
+STUCK_S: Final = 60.0
+"""Nor is one whose position has not moved for so long while the log has more (D01): it is to be started anew."""
 
 
 class Condition(Protocol):
@@ -30,7 +32,7 @@ class Condition(Protocol):
 
 class MetricsPage:
     """The HTTP server. Port 0 takes a free one; ``port`` says which. ``setting``: what to change where it cannot be
-    had."""
+    had; ``stalled_s``: for how long there was something to do and nothing was done, at a wall time."""
 
     def __init__(
         self,
@@ -41,6 +43,7 @@ class MetricsPage:
         port: int,
         clock_ns: Callable[[], int],
         setting: str = "metrics.port",
+        stalled_s: Callable[[int], float] | None = None,
     ) -> None:
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(collector)
@@ -49,6 +52,7 @@ class MetricsPage:
         self._wanted_port = port
         self._clock_ns = clock_ns
         self._setting = setting
+        self._stalled_s = stalled_s
         self._runner: web.AppRunner | None = None
         self.port = port
 
@@ -96,6 +100,9 @@ class MetricsPage:
         idle_ns = self._clock_ns() - self._own.ticked_ns
         if self._own.ticked_ns and idle_ns > STALLED_NS:
             return web.Response(status=503, text=f"stalled: no tick for {idle_ns // S} s\n")
+        stalled_s = 0.0 if self._stalled_s is None else self._stalled_s(self._clock_ns())
+        if stalled_s > STUCK_S:
+            return web.Response(status=503, text=f"stuck: events wait and none was read for {stalled_s:.0f} s\n")
         return web.Response(text="ok\n")
 
     async def _readyz(self, _request: web.Request) -> web.Response:

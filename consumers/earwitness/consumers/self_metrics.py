@@ -1,12 +1,16 @@
-"""What the monitor says of itself: how far behind it is, what it set aside, whose clocks are wrong."""
+"""What the monitor says of itself: how far behind it is, whether it moves, what it set aside, how the bots fare."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
 
+from earwitness.consumers.bot_health import BotHealth, Bots
 from earwitness.consumers.clock_skew import ClockSkews
+from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.timeline import FoldStats
+
+S = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -21,4 +25,28 @@ class SelfMetrics:
     log_away: bool = False
     ticked_ns: int = 0
     """When the monitor last looked at the clock."""
+    moved_ns: int = 0
+    """When it last read something, or had nothing left to read; 0: it has not begun."""
     skews: ClockSkews = field(default_factory=ClockSkews)
+    health: BotHealth = field(default_factory=BotHealth)
+    fold: TimelineFold | None = None
+    partitions: dict[str, int] = field(default_factory=dict[str, int])
+    """How many each topic has, by kind (``events``)."""
+    _records: int = -1
+
+    def note_progress(self, now_ns: int, records: int, lag_records: int) -> None:
+        """How many records were read so far, and how many wait."""
+        if records != self._records or not lag_records:
+            self.moved_ns = now_ns
+        self._records = records
+
+    def stalled_s(self, now_ns: int) -> float:
+        """For how long the position has stood still though the log has more; 0 while it moves, and while the log is
+        away: then there is nothing to move to."""
+        if not self.moved_ns or self.log_away or not self.stats.lag_records:
+            return 0.0
+        return max(0, now_ns - self.moved_ns) / S
+
+    def bots(self, now_ns: int) -> Bots:
+        """How the bots fare."""
+        return Bots() if self.fold is None else self.health.now(self.fold, now_ns)

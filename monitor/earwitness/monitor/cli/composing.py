@@ -63,6 +63,11 @@ def log_url(settings: Settings) -> LogUrl:
     return parse_log_url(settings.log, where="log") if settings.log else default_log_url(os.environ)
 
 
+def kafka_user(settings: Settings) -> str | None:
+    """As whom we come to a cluster, where that has a name."""
+    return settings.kafka.sasl_username if settings.kafka.security_protocol.startswith("SASL") else None
+
+
 def log_settings(settings: Settings, *, sets_retention: bool = False) -> LogSettings:
     """What the log needs of the settings. ``sets_retention``: retention that was set, rather than left at its default,
     holds for all who open the embedded log."""

@@ -20,7 +20,7 @@ from earwitness.monitor.log.embedded import EmbeddedLog
 from earwitness.monitor.log.oldest import oldest_unread_ns
 from earwitness.monitor.log.protocol import Log, LogError
 from earwitness.monitor.log.rights import Rights
-from earwitness.monitor.log.topics import ALERTS, DEAD, EVENTS, RECORDS, STATE, topic_name
+from earwitness.monitor.log.topics import ALERTS, DEAD, EVENTS, topic_name
 from earwitness.processors.relay import GROUP_PREFIX
 from earwitness.processors.relay_mark import is_running, mark_path
 
@@ -33,21 +33,29 @@ WATCHED_S = 2.0
 async def look(log: Log, group: str, user: str | None) -> list[Finding]:
     """All findings about a log; ``user``: whose rights are looked at, where the cluster has any."""
     findings: list[Finding] = []
-    rights = await _rights(log, group)
+    rights = await rights_check.rights_on(log, group)
     if rights is not None:
         findings += rights_check.rights(rights, log.prefix, user)
         if rights_check.role_of(rights, log.prefix) in ("bot", "nobody"):
             return findings
+
+    def may_read(kind: str) -> bool:
+        return rights is None or "Read" in rights.topics.get(topic_name(log.prefix, kind), ("Read",))
+
     events = topic_name(log.prefix, EVENTS)
     findings += await _asked("topics", lambda: _topics(log, rights))
     if not await _is_there(log, events):
         return findings
-    findings += await _asked("bots", lambda: _bots(log, events))
+    if may_read(EVENTS):
+        findings += await _asked("bots", lambda: _bots(log, events))
     relays = await _relays(log, events)
-    findings += await _asked("monitor", lambda: _monitor(log, events, group, beside=bool(relays)))
+    if rights is None or "Read" in rights.groups[group]:
+        findings += await _asked("monitor", lambda: _monitor(log, events, group, beside=bool(relays)))
     findings += relays
-    findings += await _asked("dead letters", lambda: _dead_letters(log))
-    findings += await _asked("alerts", lambda: _alerts(log))
+    if may_read(DEAD):
+        findings += await _asked("dead letters", lambda: _dead_letters(log))
+    if may_read(ALERTS):
+        findings += await _asked("alerts", lambda: _alerts(log))
     return findings
 
 
@@ -56,16 +64,6 @@ async def _asked(what: str, question: Callable[[], Awaitable[Sequence[Finding]]]
         return await question()
     except LogError as error:
         return [Finding("fault", what, str(error), "see what the line names")]
-
-
-async def _rights(log: Log, group: str) -> Rights | None:
-    if not log.url.startswith("kafka"):
-        return None
-    from earwitness.monitor.log.kafka import KafkaLog  # noqa: PLC0415 - only those who use Kafka load its client
-
-    if not isinstance(log, KafkaLog):
-        return None
-    return await log.rights([topic_name(log.prefix, kind) for kind in (EVENTS, RECORDS, STATE, ALERTS, DEAD)], group)
 
 
 async def _is_there(log: Log, topic: str) -> bool:
@@ -77,6 +75,8 @@ async def _is_there(log: Log, topic: str) -> bool:
 
 async def _topics(log: Log, rights: Rights | None) -> Sequence[Finding]:
     hidden = {name for name, given in rights.topics.items() if not given} if rights is not None else set[str]()
+    if rights is not None and any(given and "DescribeConfigs" not in given for given in rights.topics.values()):
+        return [Finding("note", "topics", "their settings are not looked at", "needs DescribeConfigs on each of them")]
     return checks.topics(await log.topics(), log.prefix, hidden=hidden)
 
 

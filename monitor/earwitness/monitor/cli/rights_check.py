@@ -1,4 +1,4 @@
-"""What `doctor` makes of the rights of a user on Kafka: fit for which role, and what is missing."""
+"""The rights of a user on Kafka: fit for which role, and what is missing. For `doctor`, and for `run` at its start."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from earwitness.monitor.cli.checks import Finding
+from earwitness.monitor.log.protocol import Log, LogRefused
 from earwitness.monitor.log.rights import Missing, Right, Rights
 from earwitness.monitor.log.topics import ALERTS, DEAD, EVENTS, RECORDS, STATE, topic_name
 
@@ -19,6 +20,27 @@ MONITOR: Final[Mapping[str, tuple[Right, ...]]] = {
     DEAD: ("Read", "Write"),
 }
 """What a monitor needs on each topic; also Read on its group."""
+
+
+async def rights_on(log: Log, group: str) -> Rights | None:
+    """What we may do with a log's topics and a group; None where the log has no rights to grant. Raises LogError."""
+    if not log.url.startswith("kafka"):
+        return None
+    from earwitness.monitor.log.kafka import KafkaLog  # noqa: PLC0415 - only those who use Kafka load its client
+
+    if not isinstance(log, KafkaLog):
+        return None
+    return await log.rights([topic_name(log.prefix, kind) for kind in MONITOR], group)
+
+
+async def see_that_it_may_run(log: Log, group: str, user: str | None) -> None:
+    """Raises LogRefused, with one line, where a monitor's rights are not all there: better than a monitor that waits
+    for them half at work."""
+    rights = await rights_on(log, group)
+    lacks = [] if rights is None else list(missing_for_monitor(rights, log.prefix, user))
+    if lacks:
+        more = f" ({len(lacks) - 1} more are missing)" if len(lacks) > 1 else ""
+        raise LogRefused(f"{log.url}: {lacks[0].says}; grant it: {lacks[0].grant}{more}")
 
 
 def role_of(rights: Rights, prefix: str) -> Role:

@@ -87,6 +87,7 @@ def call(fields: Fields) -> Tallies:
     found += _times("spurious_interruption", "", facts.get("spurious_interruption", 0))
     found += _times("faults", "", fields["faults"])
     found += _times("events_dropped", "", fields["dropped_events"])
+    found += _times("events_missing", "", fields["missing_events"])
     return found
 
 

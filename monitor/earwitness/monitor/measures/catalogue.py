@@ -331,6 +331,15 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "number",
     ),
     Measure(
+        "events_missing",
+        "1",
+        "count",
+        "Records, windows, labels",
+        "Events of ended calls that a gap in their numbers shows to be missing and that nobody reported as dropped.",
+        ("earwitness_missing_events_total",),
+        "number",
+    ),
+    Measure(
         "coverage",
         "ratio",
         "gauge",

@@ -18,6 +18,7 @@ from earwitness.monitor import wording
 from earwitness.monitor.cli import checks
 from earwitness.monitor.cli.checks import Finding
 from earwitness.monitor.cli.composing import (
+    kafka_user,
     log_settings,
     log_url,
     monitor_settings,
@@ -126,15 +127,11 @@ async def _log(settings: Settings) -> list[Finding]:
         return [*findings, Finding("fault", "log", says, "is it running, and does a firewall let you through?")]
     try:
         findings.append(Finding("ok", "log", f"{log.url} answers after {wording.short_time(time.monotonic() - began)}"))
-        return findings + await look(log, monitor_settings(settings).group, _user(settings))
+        return findings + await look(log, monitor_settings(settings).group, kafka_user(settings))
     except (LogError, BadInput) as error:
         return [*findings, Finding("fault", "log", str(error), "see what the line names")]
     finally:
         await log.close()
-
-
-def _user(settings: Settings) -> str | None:
-    return settings.kafka.sasl_username if settings.kafka.security_protocol.startswith("SASL") else None
 
 
 def _disk(path: Path) -> list[Finding]:

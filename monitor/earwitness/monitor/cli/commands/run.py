@@ -19,8 +19,17 @@ from earwitness.alerts.targets import find_target
 from earwitness.consumers.monitor import Monitor
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor import wording
-from earwitness.monitor.cli.composing import log_url, monitor_settings, opened_log, or_stopped, run_async, settings_of
+from earwitness.monitor.cli.composing import (
+    kafka_user,
+    log_url,
+    monitor_settings,
+    opened_log,
+    or_stopped,
+    run_async,
+    settings_of,
+)
 from earwitness.monitor.cli.live import settled_ns
+from earwitness.monitor.cli.rights_check import see_that_it_may_run
 from earwitness.monitor.logging import configure
 from earwitness.monitor.measures.windows import Windows
 from earwitness.monitor.settings import Settings
@@ -45,6 +54,7 @@ async def _run(settings: Settings, monitoring: MonitorSettings, rules: Sequence[
     async with AsyncExitStack() as stack:
         # A stop need not wait for a log that does not answer.
         log = await or_stopped(stack.enter_async_context(opened_log(settings, sets_retention=True)), stop)
+        await or_stopped(see_that_it_may_run(log, monitoring.group, kafka_user(settings)), stop)
         alerts = AlertRunner(
             log, rules, sinks_of(settings), every_s=settings.alerts.every_s,
             give_up_after_s=max((hook.give_up_after_s for hook in settings.alerts.webhooks), default=0.0),
