@@ -8,11 +8,12 @@ replay changes a bit (definitions, "Latency"). Beside the bins from 1 ms to 10 m
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, localcontext
 from functools import cache
-from typing import Final
+from itertools import accumulate
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +81,16 @@ def default_binning() -> Binning:
     return Binning()
 
 
+class _Ranks(NamedTuple):
+    """Where the ranks of measured values lie."""
+
+    bins: list[int]
+    passed: list[int]
+    """How many values lie in each bin and those before it."""
+    answered: int
+    censored: int
+
+
 class Histogram:
     """Counts by slot with the bins that they are in; mutable, and empty where nothing was given.
 
@@ -96,6 +107,7 @@ class Histogram:
         self.binning = binning or default_binning()
         self.bounds = bounds
         self.counts: dict[int, int] = dict(counts or {})
+        self._ranks: _Ranks | None = None
 
     def add_value(self, value_ns: int, times: int = 1) -> None:
         """Count a measured value; ``times`` -1 takes it back."""
@@ -118,12 +130,12 @@ class Histogram:
     @property
     def answered(self) -> int:
         """Measured values."""
-        return _total(self.counts, VALUES)
+        return self._ranked().answered
 
     @property
     def censored(self) -> int:
         """Those who waited in vain."""
-        return _total(self.counts, CENSORED)
+        return self._ranked().censored
 
     @property
     def n(self) -> int:
@@ -142,10 +154,9 @@ class Histogram:
 
         Neither value nor bound where nothing was counted: never 0.
         """
-        values = sorted(slot for slot in self.counts if VALUES <= slot < _QUARTER)
-        answered = sum(self.counts[slot] for slot in values)
-        n = answered if answered_only else answered + self.censored
-        return {name: self._quantile(permille, n, answered, values) for name, permille in permilles.items()}
+        ranks = self._ranked()
+        n = ranks.answered if answered_only else ranks.answered + ranks.censored
+        return {name: self._quantile(permille, n, ranks) for name, permille in permilles.items()}
 
     def over(self, threshold_ns: int) -> int:
         """How many miss a threshold: values over it (by bin: within 1 %), the censored, and lower bounds over it."""
@@ -159,33 +170,38 @@ class Histogram:
 
     def greatest_ns(self) -> float | None:
         """The greatest measured value, within the error of its bin; None where there is none."""
-        bins = [slot for slot in self.counts if VALUES <= slot < _QUARTER]
-        return self.binning.middle_ns(max(bins), self.counts) if bins else None
+        bins = self._ranked().bins
+        return self.binning.middle_ns(bins[-1], self.counts) if bins else None
 
     def more_than_ns(self) -> int:
         """What a censored percentile is at least: 10 s, or the longest wait."""
         waits = [slot - CENSORED for slot in self.counts if CENSORED <= slot < CENSORED + _QUARTER]
         return max(LEAST_MORE_THAN_NS, self.binning.floor_ns(max(waits))) if waits else LEAST_MORE_THAN_NS
 
-    def _quantile(self, permille: int, n: int, answered: int, values: list[int]) -> Quantile:
+    def _quantile(self, permille: int, n: int, ranks: _Ranks) -> Quantile:
         if n == 0:
             return Quantile()
         rank, thousandths = divmod(permille * (n - 1), 1000)
         above = rank + 1 if thousandths else rank
-        if above >= answered:
+        if above >= ranks.answered:
             return Quantile(more_than_s=self.more_than_ns() / S)
-        low, high = self._at_rank(rank, values), self._at_rank(above, values)
+        low, high = self._at_rank(rank, ranks), self._at_rank(above, ranks)
         return Quantile(value_s=(low + (high - low) * thousandths / 1000) / S)
 
-    def _at_rank(self, rank: int, values: list[int]) -> float:
-        passed = 0
-        for slot in values:
-            passed += self.counts[slot]
-            if passed > rank:
-                return self.binning.middle_ns(slot - VALUES, self.counts)
-        raise AssertionError(f"rank {rank} of {passed} values")
+    def _at_rank(self, rank: int, ranks: _Ranks) -> float:
+        return self.binning.middle_ns(ranks.bins[bisect_right(ranks.passed, rank)], self.counts)
+
+    def _ranked(self) -> _Ranks:
+        if self._ranks is None:
+            counts = self.counts
+            bins = sorted(slot for slot in counts if slot < _QUARTER)
+            passed = list(accumulate(counts[slot] for slot in bins))
+            censored = sum(count for slot, count in counts.items() if CENSORED <= slot < CENSORED + _QUARTER)
+            self._ranks = _Ranks(bins, passed, passed[-1] if passed else 0, censored)
+        return self._ranks
 
     def _add(self, items: Iterable[tuple[int, int]], times: int) -> None:
+        self._ranks = None
         for slot, count in items:
             if total := self.counts.get(slot, 0) + count * times:
                 self.counts[slot] = total
@@ -208,7 +224,3 @@ def value_slots(value_ns: int, binning: Binning) -> tuple[tuple[int, int], ...]:
     if number == binning.high:
         return ((VALUES + number, 1), (SUM_NS, value_ns), (HIGH_SUM_NS, value_ns))
     return ((VALUES + number, 1), (SUM_NS, value_ns))
-
-
-def _total(counts: Mapping[int, int], base: int) -> int:
-    return sum(count for slot, count in counts.items() if base <= slot < base + _QUARTER)

@@ -132,6 +132,9 @@ class LabelSets:
                 self._values[i] = {values[i] for values in self._numbers} - {"", OTHER, OVERFLOW}
 
     def _admit(self, wanted: tuple[str, ...]) -> int:
+        known = self._numbers.get(wanted)
+        if known is not None:
+            return known
         values = tuple(self._value(i, value) for i, value in enumerate(wanted))
         if values not in self._numbers and len(self._numbers) >= self._max_sets:
             self.refused_sets += 1

@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from earwitness.monitor.measures.histogram import Histogram, S
 from earwitness.monitor.measures.measure import Measure
-from earwitness.monitor.measures.reading import Reading
 from earwitness.monitor.measures.slots import COUNT, DENOMINATOR, ELIGIBLE, INVALID, RESTATED, UNMEASURED
 from earwitness.monitor.measures.talk_rules import PREMATURE
 
@@ -20,18 +18,22 @@ LEAST_DENOMINATOR: Final = 10
 
 Slots = Mapping[int, int]
 ByClass = Mapping[str, Slots]
+Fields = dict[str, Any]
+"""Fields of a `Reading`."""
 
 
-def read_out(measure: Measure, klass: str | None, by_class: ByClass, base: Reading) -> Reading:
-    """The reading of a measure, or of one class of it. ``base`` carries window, labels and completeness."""
-    base = replace(base, restated=max((slots.get(RESTATED, 0) for slots in by_class.values()), default=0))
+def read_out(measure: Measure, klass: str | None, by_class: ByClass) -> Fields:
+    """What the reading of a measure, or of one class of it, says beside window, labels and completeness."""
     if measure.name == "coverage":
-        return _coverage(by_class, base)
-    if measure.kind in ("latency", "distribution"):
-        return _durations(measure, klass, by_class, base)
-    if measure.kind == "rate":
-        return _rate(measure, klass, by_class, base)
-    return _count(klass, by_class, base)
+        found = _coverage(by_class)
+    elif measure.kind in ("latency", "distribution"):
+        found = _durations(measure, klass, by_class)
+    elif measure.kind == "rate":
+        found = _rate(measure, klass, by_class)
+    else:
+        found = _count(klass, by_class)
+    found["restated"] = max((slots.get(RESTATED, 0) for slots in by_class.values()), default=0)
+    return found
 
 
 def rate(count: int, denominator: int) -> float | None:
@@ -39,7 +41,7 @@ def rate(count: int, denominator: int) -> float | None:
     return count / denominator if denominator >= LEAST_DENOMINATOR else None
 
 
-def _durations(measure: Measure, klass: str | None, by_class: ByClass, base: Reading) -> Reading:
+def _durations(measure: Measure, klass: str | None, by_class: ByClass) -> Fields:
     slots = _own_slots(measure, klass, by_class)
     histogram = Histogram(slots)
     answered, censored = histogram.answered, histogram.censored
@@ -49,19 +51,18 @@ def _durations(measure: Measure, klass: str | None, by_class: ByClass, base: Rea
     eligible = slots.get(ELIGIBLE, 0)
     answered_only = histogram.quantiles(answered_only=True)
     greatest_ns = histogram.greatest_ns()
-    return replace(
-        base,
-        n=n,
-        count=n,
-        censored=censored,
-        eligible=eligible,
-        coverage=n / eligible if eligible else None,
-        quantiles=histogram.quantiles() if measure.ranks_censored else answered_only,
-        answered_only=answered_only if measure.ranks_censored else {},
-        sum_s=histogram.sum_ns / S if answered else None,
-        max_s=None if greatest_ns is None else greatest_ns / S,
-        by_class=_duration_classes(measure, by_class, slots),
-    )
+    return {
+        "n": n,
+        "count": n,
+        "censored": censored,
+        "eligible": eligible,
+        "coverage": n / eligible if eligible else None,
+        "quantiles": histogram.quantiles() if measure.ranks_censored else answered_only,
+        "answered_only": answered_only if measure.ranks_censored else {},
+        "sum_s": histogram.sum_ns / S if answered else None,
+        "max_s": None if greatest_ns is None else greatest_ns / S,
+        "by_class": _duration_classes(measure, by_class, slots),
+    }
 
 
 def _own_slots(measure: Measure, klass: str | None, by_class: ByClass) -> Slots:
@@ -96,40 +97,38 @@ def _duration_classes(measure: Measure, by_class: ByClass, slots: Slots) -> dict
     return found
 
 
-def _rate(measure: Measure, klass: str | None, by_class: ByClass, base: Reading) -> Reading:
+def _rate(measure: Measure, klass: str | None, by_class: ByClass) -> Fields:
     if measure.name == "selectivity":
-        return _selectivity(klass, by_class, base)
+        return _selectivity(klass, by_class)
     count = by_class.get(klass or "", {}).get(COUNT, 0)
     # Only the numerator has classes: causes of one interruption rate share its turns.
     denominator = by_class.get("", {}).get(DENOMINATOR, 0)
-    return replace(
-        base,
-        n=denominator,
-        eligible=denominator,
-        count=count,
-        denominator=denominator,
-        rate=rate(count, denominator),
-        by_class={name: own[COUNT] for name, own in by_class.items() if name and COUNT in own},
-    )
+    return {
+        "n": denominator,
+        "eligible": denominator,
+        "count": count,
+        "denominator": denominator,
+        "rate": rate(count, denominator),
+        "by_class": {name: own[COUNT] for name, own in by_class.items() if name and COUNT in own},
+    }
 
 
-def _selectivity(klass: str | None, by_class: ByClass, base: Reading) -> Reading:
+def _selectivity(klass: str | None, by_class: ByClass) -> Fields:
     chosen = by_class if klass is None else {klass: by_class.get(klass, {})}
     pairs = [(own.get(COUNT, 0), own.get(DENOMINATOR, 0)) for own in chosen.values()]
     rates = [found for pair in pairs if (found := rate(*pair)) is not None]
     denominator = sum(below for _, below in pairs)
-    return replace(
-        base,
-        n=denominator,
-        eligible=denominator,
-        count=sum(above for above, _ in pairs),
-        denominator=denominator,
-        rate=sum(rates) / len(rates) if rates else None,
-        by_class={name: own.get(COUNT, 0) for name, own in by_class.items() if name},
-    )
+    return {
+        "n": denominator,
+        "eligible": denominator,
+        "count": sum(above for above, _ in pairs),
+        "denominator": denominator,
+        "rate": sum(rates) / len(rates) if rates else None,
+        "by_class": {name: own.get(COUNT, 0) for name, own in by_class.items() if name},
+    }
 
 
-def _count(klass: str | None, by_class: ByClass, base: Reading) -> Reading:
+def _count(klass: str | None, by_class: ByClass) -> Fields:
     """Counts by class, and by what stands before a slash in it: ``FP`` beside ``FP/noise``."""
     counts: dict[str, int] = {}
     for name, own in by_class.items():
@@ -140,11 +139,11 @@ def _count(klass: str | None, by_class: ByClass, base: Reading) -> Reading:
                 counts[head] = counts.get(head, 0) + own[COUNT]
     total = sum(own.get(COUNT, 0) for own in by_class.values())
     count = total if klass is None else counts.get(klass, 0)
-    return replace(base, n=count, count=count, by_class=counts)
+    return {"n": count, "count": count, "by_class": counts}
 
 
-def _coverage(by_class: ByClass, base: Reading) -> Reading:
+def _coverage(by_class: ByClass) -> Fields:
     slots = by_class.get("", {})
     n, eligible = Histogram(slots).n, slots.get(ELIGIBLE, 0)
     share = n / eligible if eligible else None
-    return replace(base, n=n, eligible=eligible, coverage=share, count=n, denominator=eligible, rate=share)
+    return {"n": n, "eligible": eligible, "coverage": share, "count": n, "denominator": eligible, "rate": share}

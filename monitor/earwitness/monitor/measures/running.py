@@ -16,8 +16,6 @@ from earwitness.monitor.measures.sums import Integers, Pile, Sums, added, summed
 
 Slots = dict[int, int]
 _SET: Final = CLASSES * STRIDE
-_REMEMBERED: Final = 64
-"""Label sets that are kept as they were read: one is mostly read measure by measure."""
 
 
 class Row(Protocol):
@@ -37,7 +35,6 @@ class RunningWindow:
         self._end: int | None = None
         """The step after its last; None until it was read once, and nothing is kept for it until then."""
         self._pile = Pile()
-        self._by_set: dict[int, dict[int, Slots]] = {}
 
     def holds(self, index: int) -> bool:
         """Whether a step is in the sum."""
@@ -46,12 +43,10 @@ class RunningWindow:
     def take(self, part: Sums) -> None:
         """Add what came into a bucket that is in the sum."""
         self._pile.add(part)
-        self._by_set.clear()
 
     def reset(self) -> None:
         """Forget the sum; the next move adds afresh. For when buckets went that are in it."""
         self._end, self._pile = None, Pile()
-        self._by_set.clear()
 
     def move(self, end: int) -> None:
         """Make ``end`` the step after its last one. All buckets are settled."""
@@ -66,7 +61,6 @@ class RunningWindow:
             parts += [row.sums(index).negated() for index in before if index not in now]
             parts += [row.sums(index) for index in now if index not in before]
         self._pile.add(added(parts))
-        self._by_set.clear()
         self._end = end
 
     def sums(self) -> Sums:
@@ -77,29 +71,19 @@ class RunningWindow:
         """The numbers of the label sets that it has something of."""
         return sets_in(self.sums())
 
-    def of_set(self, number: int) -> dict[int, Slots]:
-        """One label set: by class number, then by slot."""
-        found = self._by_set.get(number)
-        if found is None:
-            keys, amounts = self.sums()
-            first, last = np.searchsorted(keys, (number * _SET, (number + 1) * _SET)).tolist()
-            if len(self._by_set) >= _REMEMBERED:
-                self._by_set.clear()
-            found = self._by_set[number] = _by_class(keys[first:last] - number * _SET, amounts[first:last])
-        return found
-
     def of_sets(self, numbers: Sequence[int], classes: Sequence[int]) -> dict[int, Slots]:
-        """The sum over label sets, of some classes."""
-        if len(numbers) == 1:
-            return self.of_set(numbers[0])
+        """The sum over label sets, of some classes: by class, then by slot."""
         keys, amounts = self.sums()
+        if len(numbers) == 1:
+            first, last = np.searchsorted(keys, (numbers[0] * _SET, (numbers[0] + 1) * _SET)).tolist()
+            return _by_class(keys[first:last] - numbers[0] * _SET, amounts[first:last], classes)
         begins = (np.asarray(numbers, np.int64)[:, None] * _SET + np.asarray(classes, np.int64) * STRIDE).ravel()
         firsts = np.searchsorted(keys, begins)
         lengths = np.searchsorted(keys, begins + STRIDE) - firsts
         # Where each of the found keys stands: the ranges one after the other.
-        steps = np.repeat(firsts - np.cumsum(lengths) + lengths, lengths)
-        at = steps + np.arange(len(steps))
-        return _by_class(*summed(keys[at] % _SET, amounts[at]))
+        at = np.repeat(firsts - np.cumsum(lengths) + lengths, lengths)
+        at += np.arange(len(at))
+        return _by_class(*summed(keys[at] % _SET, amounts[at]), classes)
 
 
 def sets_in(sums: Sums) -> list[int]:
@@ -108,11 +92,12 @@ def sets_in(sums: Sums) -> list[int]:
     return [] if not len(numbers) else numbers[np.flatnonzero(np.diff(numbers, prepend=-1))].tolist()
 
 
-def _by_class(keys: Integers, amounts: Integers) -> dict[int, Slots]:
+def _by_class(keys: Integers, amounts: Integers, classes: Sequence[int]) -> dict[int, Slots]:
+    begins = np.asarray(classes, np.int64) * STRIDE
+    firsts, lasts = (np.searchsorted(keys, bounds).tolist() for bounds in (begins, begins + STRIDE))
     found: dict[int, Slots] = {}
-    for number, slot, amount in zip((keys // STRIDE).tolist(), (keys % STRIDE).tolist(), amounts.tolist(), strict=True):
-        slots = found.get(number)
-        if slots is None:
-            slots = found[number] = {}
-        slots[slot] = amount
+    for number, first, last in zip(classes, firsts, lasts, strict=True):
+        if first < last:
+            slots = (keys[first:last] - number * STRIDE).tolist()
+            found[number] = dict(zip(slots, amounts[first:last].tolist(), strict=True))
     return found

@@ -77,48 +77,36 @@ class Windows:
         return tuple(self._windows)
 
     def apply(self, old: AnyRecord | None, new: AnyRecord, *, arrived_ns: int | None = None, part: int = 0) -> None:
-        """Put a record's new revision in the place of its old one; see `apply_all`."""
-        self.apply_all(((old, new),), arrived_ns=arrived_ns, part=part)
-
-    def apply_all(
-        self,
-        changes: Iterable[tuple[AnyRecord | None, AnyRecord]],
-        *,
-        arrived_ns: int | None = None,
-        part: int = 0,
-    ) -> None:
-        """Put the new revisions of records (second) in the place of their old ones (first, None where there is none).
+        """Put a record's new revision in the place of its old one, None where there is none.
 
         ``arrived_ns``: the log's clock when that became known; without it nothing is counted late. ``part``: the part
-        of the log that the records come from, the same for all revisions of one.
-        Raises UnlikeHistograms for a record that was worked out under other bounds; those before it are applied.
+        of the log that the record comes from, the same for all its revisions.
+        Raises UnlikeHistograms for a record that was worked out under other bounds.
         """
-        buckets = self.part(part)
-        bounds, number_by = self.bounds, self.label_sets.number_by
-        for old, new in changes:
-            now = new.__dict__
-            if now["bounds"] != bounds:
-                raise UnlikeHistograms(f"a record under bounds {new.bounds} cannot be added to windows under {bounds}")
-            kind, wall_ns, number = now["kind"], now["event_wall_ns"], number_by(now)
-            after = () if now["retracted"] else RULES[kind](now)
-            was: Fields | None = None
-            if old is None:
-                if after:
-                    self._note(buckets, wall_ns, number, after, arrived_ns)
-            else:
-                was = old.__dict__
-                before = tallies(was)
-                if was["event_wall_ns"] != wall_ns or number_by(was) != number:
-                    self._note(buckets, was["event_wall_ns"], number_by(was), (), arrived_ns, removed=before)
-                    self._note(buckets, wall_ns, number, after, arrived_ns)
-                elif before != after:
-                    came, gone = _difference(before, after)
-                    self._note(buckets, wall_ns, number, came, arrived_ns, removed=gone)
-            if kind in WITH_CASES:
-                after_cases = cases(now)
-                before_cases: Cases = () if was is None else cases(was)
-                if before_cases != after_cases:
-                    self._change_cases(number, before_cases, after_cases)
+        now = new.__dict__
+        if now["bounds"] != self.bounds:
+            raise UnlikeHistograms(f"a record under bounds {new.bounds} cannot be added to windows under {self.bounds}")
+        buckets = self.parts.get(part) or self.part(part)
+        kind, wall_ns, number = now["kind"], now["event_wall_ns"], self.label_sets.number_by(now)
+        after = () if now["retracted"] else RULES[kind](now)
+        was: Fields | None = None
+        if old is None:
+            if after:
+                self._note(buckets, wall_ns, number, after, arrived_ns)
+        else:
+            was = old.__dict__
+            before, old_number = tallies(was), self.label_sets.number_by(was)
+            if was["event_wall_ns"] != wall_ns or old_number != number:
+                self._note(buckets, was["event_wall_ns"], old_number, (), arrived_ns, removed=before)
+                self._note(buckets, wall_ns, number, after, arrived_ns)
+            elif before != after:
+                came, gone = _difference(before, after)
+                self._note(buckets, wall_ns, number, came, arrived_ns, removed=gone)
+        if kind in WITH_CASES:
+            before_cases: Cases = () if was is None else cases(was)
+            after_cases = cases(now)
+            if before_cases != after_cases:
+                self._change_cases(number, before_cases, after_cases)
         if buckets.lost_longest:
             buckets.lost_longest = False
             self._retain_labels()
@@ -156,7 +144,7 @@ class Windows:
         """
         named = parse(measure)
         begin_ns, end_ns = self.span(window_s, as_of_ns)
-        base = Reading(measure, window_s, as_of_ns, where, complete=self._complete(begin_ns, min(end_ns, as_of_ns)))
+        complete = self._complete(begin_ns, min(end_ns, as_of_ns))
         if named.measure.name == "calls_in_progress":
             wanted = set(where)
             live = sum(count for labels, count in self.live.items() if wanted <= set(labels))
@@ -164,7 +152,8 @@ class Windows:
         source = named.measure.view_of or named.measure.name
         if STEP_OF[window_s] == LONG_STEP_S and not kept_long(source):
             raise KeyError(f"{source} is not kept for {window_s} s: windows over 24 h hold counts and the headline")
-        return read_out(named.measure, named.klass, self._sums(source, window_s, end_ns, where), base)
+        found = read_out(named.measure, named.klass, self._sums(source, window_s, end_ns, where))
+        return Reading(measure, window_s, as_of_ns, where, complete=complete, **found)
 
     def groups(self, by: Sequence[str], *, window_s: int, as_of_ns: int) -> list[Labels]:
         """The distinct values of the keys ``by`` among label sets seen in the window, sorted."""
