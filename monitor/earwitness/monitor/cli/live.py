@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import time
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,7 @@ from earwitness.alerts.lifecycle import Firing, Pending
 from earwitness.alerts.message import PART_WORDS, amount, value
 from earwitness.alerts.notification import Notice
 from earwitness.alerts.store import AlertStore
+from earwitness.consumers.replayed import RecordsFold
 from earwitness.consumers.timeline import LogFold
 from earwitness.monitor import wording
 from earwitness.monitor.cli.keys import Keys
@@ -36,7 +38,7 @@ LONGEST_LAG_NS = 30_000_000_000
 class Model:
     """What the view looks at: the fold of the log, the alerts, and which agent is chosen."""
 
-    def __init__(self, fold: LogFold, store: AlertStore, url: str, window_s: int) -> None:
+    def __init__(self, fold: LogFold | RecordsFold, store: AlertStore, url: str, window_s: int) -> None:
         self.fold = fold
         self.away: str | None = None
         self._store = store
@@ -45,6 +47,10 @@ class Model:
         self._chosen: Labels | None = None
         self._selected = 0
         self._trends: dict[Labels, tuple[int, list[float | None]]] = {}
+
+    def now_ns(self) -> int:
+        """The moment to look at: now, or where a rebuilt log ends."""
+        return self.fold.manifest.until_ns if isinstance(self.fold, RecordsFold) else time.time_ns()
 
     async def refresh(self) -> None:
         """Take in what has come. Raises LogError."""
@@ -105,16 +111,25 @@ class Model:
         return known[1]
 
 
-def notes_of(fold: LogFold) -> list[str]:
-    """What is wrong with the fold itself."""
+def notes_of(fold: LogFold | RecordsFold) -> list[str]:
+    """What is wrong with the fold itself, or out of the ordinary."""
     notes: list[str] = []
-    if broken := fold.handler.fold.broken_calls:
+    if isinstance(fold, RecordsFold):
+        notes.append(rebuilt_note(fold))
+    if broken := fold.broken_calls if isinstance(fold, RecordsFold) else fold.handler.fold.broken_calls:
         notes.append(
             f"{wording.plural(broken, 'call')} could not be worked out: a fault of Earwitness, please report it"
         )
     if lost := fold.stats.lost:
         notes.append(f"{wording.plural(lost, 'event')} were gone before they were read")
     return notes
+
+
+def rebuilt_note(fold: RecordsFold) -> str:
+    """What a rebuilt log was rebuilt from, and up to when."""
+    until = datetime.fromtimestamp(fold.manifest.until_ns / 1e9).astimezone().isoformat(" ", "minutes")
+    unfinished = "" if fold.manifest.done else "; the replay was cut short, run it again"
+    return f"rebuilt from {wording.printable(fold.manifest.source, 80)}, as of {until}{unfinished}"
 
 
 def settled_ns(windows: Windows, now_ns: int) -> int:
@@ -192,7 +207,7 @@ class Screen:
         """Draw until ``q``."""
         with Keys() as keys:
             while True:
-                data = model.frame(time.time_ns())
+                data = model.frame(model.now_ns())
                 self._draw(model, data)
                 deadline = time.monotonic() + every_s
                 while (left := deadline - time.monotonic()) > 0:
@@ -203,7 +218,7 @@ class Screen:
                     if key == "quit":
                         return
                     self._act(key, model, data)
-                    data = model.frame(time.time_ns())
+                    data = model.frame(model.now_ns())
                     self._draw(model, data)
                 try:
                     await model.refresh()

@@ -65,6 +65,9 @@ def make_parser() -> argparse.ArgumentParser:
 
     analyze = _command(commands, "analyze", "analyze", "the numbers of recordings, intervals or event logs, offline")
     _call_files(analyze)
+    analyze.add_argument(
+        "--log", metavar="URL", help="instead of files: the records that a log has, published or rebuilt"
+    )
     analyze.add_argument("--json", action="store_true", help="machine-readable, as in the interface reference")
     analyze.add_argument("--svg", metavar="FILE", help="draw one call into FILE; a name that ends in .png makes a PNG")
     analyze.add_argument("--call", metavar="ID", help="the call to draw, where there are several")
@@ -95,6 +98,12 @@ def make_parser() -> argparse.ArgumentParser:
     create = _command(topic_commands, "create", "topics", "make those that are missing, with the right settings")
     _log_options(create)
     create.add_argument("--partitions", type=int, metavar="N", help="of each topic (default: the settings', 12)")
+
+    rebuild = _command(commands, "replay", "replay", "rebuild records from events with today's definitions, elsewhere")
+    rebuild.add_argument("--since", metavar="WHEN", required=True, help="from when on: 7d, or 2026-11-30T08:00")
+    rebuild.add_argument("--until", metavar="WHEN", help="until when: 1d, or a date (default: now)")
+    rebuild.add_argument("--into", metavar="NAME", required=True, help="a log of its own: a prefix on Kafka, or a file")
+    _log_options(rebuild)
 
     dead = _command(commands, "dead", "dead", "records that could not be read: list, show one, put them back")
     dead_commands = dead.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -167,7 +176,7 @@ def _call_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files",
         metavar="FILE",
-        nargs="+",
+        nargs="*",
         help="recording of two channels (WAV, FLAC, Ogg), speech segments (RTTM), intervals (JSON), event log (JSON "
         "lines), told apart by content; - reads standard input",
     )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 from earwitness.monitor import wording
 from earwitness.monitor.calls.bounds import Bounds
@@ -12,7 +15,7 @@ from earwitness.monitor.calls.report import report
 from earwitness.monitor.calls.timeline import fold
 from earwitness.monitor.cli.agreeing import agreement_of, recordings_for
 from earwitness.monitor.cli.call_files import CallFiles, Listening, notes_on, read_calls
-from earwitness.monitor.cli.composing import bounds_of, settings_of
+from earwitness.monitor.cli.composing import bounds_of, opened_log, or_stopped, run_async, settings_of
 from earwitness.monitor.cli.drawing import draw_one, one_of, picture_path
 from earwitness.monitor.cli.entry import DONE, FAULT_FOUND
 from earwitness.monitor.cli.event_files import named_lines
@@ -21,13 +24,17 @@ from earwitness.monitor.cli.views.analyze_view import analyze_view
 from earwitness.monitor.cli.views.tau_voice_view import tau_voice_view
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.errors import BadInput
+from earwitness.monitor.settings import Settings
 
 _CHANNELS = {"left": 0, "right": 1}
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    arguments.log = None
     settings = settings_of(arguments)
+    if arguments.log is not None:
+        return _stored(arguments, settings)
+    if not arguments.files:
+        raise BadInput("name a file, or a log with --log", where="analyze")
     bounds = bounds_of(settings.bounds, settings.words)
     path = picture_path(arguments.svg) if arguments.svg is not None else None
     listening = listening_of(arguments)
@@ -49,11 +56,41 @@ def execute(arguments: argparse.Namespace) -> int:
     for call in found["calls"]:
         if (heard := files.recordings.get(call["call_id"])) is not None:
             call["notes"] = notes_on(heard)
-    if arguments.json:
+    _print(found, files.told, as_json=arguments.json)
+    return FAULT_FOUND if files.broken else DONE
+
+
+def _stored(arguments: argparse.Namespace, settings: Settings) -> int:
+    """The numbers of a log's published or rebuilt records, over whole calls."""
+    for option in ("files", "svg", "recording", "call", "profile", "words", "expect"):
+        if getattr(arguments, option):
+            raise BadInput("reads records: it goes without files and what belongs to them", where="--log")
+
+    from earwitness.consumers.replayed import stored_records  # noqa: PLC0415 - files need nothing of the service side
+
+    async def read(stop: asyncio.Event) -> list[AnyRecord]:
+        async def whole() -> list[AnyRecord]:
+            async with opened_log(settings, must_exist=True) as log:
+                return await stored_records(log)
+
+        return await or_stopped(whole(), stop)
+
+    records = run_async(read)
+    if not records:
+        raise BadInput(
+            "no records on it: `earwitness run` publishes them, `earwitness replay` rebuilds them", where="--log"
+        )
+    found = report(records)
+    told = [f"{wording.plural(len(found['calls']), 'call')} of {wording.printable(str(arguments.log))}"]
+    _print(found, told, as_json=arguments.json)
+    return DONE
+
+
+def _print(found: dict[str, Any], told: Sequence[str], *, as_json: bool) -> None:
+    if as_json:
         print(json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False))
     else:
-        print("\n".join(analyze_view(found, files.told)))
-    return FAULT_FOUND if files.broken else DONE
+        print("\n".join(analyze_view(found, told)))
 
 
 def _profile(arguments: argparse.Namespace, listening: Listening, bounds: Bounds) -> int:

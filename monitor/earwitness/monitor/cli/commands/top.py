@@ -7,10 +7,10 @@ import asyncio
 import io
 import os
 import sys
-import time
 from contextlib import suppress
 
 from earwitness.alerts.store import AlertStore
+from earwitness.consumers.replayed import rebuilt
 from earwitness.consumers.timeline import LogFold
 from earwitness.monitor.cli.composing import (
     length_s,
@@ -55,7 +55,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
 async def _show(settings: Settings, window_s: int, every_s: float, *, live: bool, once: bool) -> None:
     async with opened_log(settings, must_exist=True) as log:
-        fold = await LogFold.open(log, monitor_settings(settings))
+        monitoring = monitor_settings(settings)
+        fold = await rebuilt(log, monitoring) or await LogFold.open(log, monitoring)
         store = AlertStore(log)
         try:
             await fold.catch_up()
@@ -73,7 +74,7 @@ async def _show(settings: Settings, window_s: int, every_s: float, *, live: bool
 
 async def _print_frames(model: Model, every_s: float, *, once: bool) -> None:
     while True:
-        data = model.frame(time.time_ns())
+        data = model.frame(model.now_ns())
         print("\n".join(line.plain.rstrip() for line in top_view(data, width=plain_width(), keys=False)), flush=True)
         if once:
             return
