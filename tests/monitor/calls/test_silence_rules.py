@@ -74,3 +74,48 @@ def test_the_agents_own_sound_come_back_is_no_speech_of_the_callers(call: Call) 
     assert [(o.want_class, o.cell) for o in told.overlaps] == [("echo", "FP")]
     assert (told.dead_air, told.call.talk_ns["caller"], told.call.talk_ns["both"]) == ([(3, 12)], 0, 0)
     assert told.call.outcome == "silent"
+
+
+def test_an_announced_wait_is_a_hold_for_ten_seconds(call: Call) -> None:
+    told = (
+        call()
+        .user(1.0, 2.0, "my balance please")
+        .bot(3.0, 5.0, "Let me check that for you.", name="r", cut=False)
+        .tool("balance", "called", 4.5, response_id="r")
+        .tool("balance", "result", 19.0)
+        .run("s", "requested", 19.0, why="tool_result", after="r")
+        .play("s", 20.0, 22.0)
+        .told()
+    )
+    assert told.dead_air == [(5.0, 20.0)]
+    assert told.owed == [{"hold": 10.0, "agent": 5.0}]
+
+
+def test_a_promise_that_nobody_keeps_is_the_agents_silence(call: Call) -> None:
+    told = call().user(1.0, 2.0, "my balance").bot(3.0, 5.0, "Let me check that.", cut=False).end(12.0).told()
+    assert told.owed == [{"agent": 7.0}]
+
+
+def test_a_tool_for_a_waiting_turn_owes_speech(call: Call) -> None:
+    told = (
+        call().user(1.0, 2.0, "book it").run("r", "requested", 2.3, why="user_turn").run("r", "tools_called", 2.5)
+        .tool("book", "called", 2.5, response_id="r").tool("book", "result", 8.5).end(9.0).told()
+    )  # fmt: skip
+    assert told.owed == [{"agent": 1.0, "tool": 6.0}]
+
+
+def test_a_tool_that_no_turn_waits_for_owes_no_speech(call: Call) -> None:
+    story = call().bot(0.5, 2.0, "Hello.", why="greeting", cut=False, name="g")
+    told = story.tool("warm_up", "called", 1.0, response_id="g").tool("warm_up", "result", 9.0).user(10.0, 11.0, "hi")
+    assert told.bot(12.0, 13.0).told().owed == []
+
+
+def test_once_the_caller_asks_again_the_silence_behind_a_tool_is_the_agents(call: Call) -> None:
+    story = call().user(1.0, 2.0, "book it").run("r", "requested", 2.3, why="user_turn").run("r", "tools_called", 2.5)
+    story.tool("book", "called", 2.5, response_id="r").user(8.0, 8.5, "hello?").tool("book", "result", 20.0)
+    assert story.end(21.0).told().owed == [{"agent": 0.5, "tool": 5.5}, {"agent": 12.5}]
+
+
+def test_a_caller_who_leaves_an_unanswered_question_abandons(call: Call) -> None:
+    told = call().user(1.0, 2.0, "hi").bot(2.5, 4.0).user(5.0, 6.0, "my balance").end(10.0).told()
+    assert (told.call.outcome, told.facts.get("dead_air_critical")) == ("abandoned", None)

@@ -1,4 +1,4 @@
-"""One log after the other under the same suite."""
+"""One log after the other under the same suite; and embedded logs at one place, closed in the end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from embedded_logs import TOPIC, Opener
 from log_places import Place, embedded, in_memory, on_kafka
+
+from earwitness.monitor.log.embedded import EmbeddedLog
+from earwitness.monitor.log.protocol import TopicSpec
+from earwitness.monitor.log.url import SqliteUrl
 
 
 @pytest.fixture(params=["memory", "embedded", pytest.param("kafka", marks=pytest.mark.kafka)])
@@ -22,4 +27,24 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             found = on_kafka(prefix, request.getfixturevalue("kafka_bootstrap"))
     yield found
     for log in found.opened:
+        await log.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "log.db"
+
+
+@pytest.fixture
+async def open_log(path: Path) -> AsyncIterator[Opener]:
+    opened: list[EmbeddedLog] = []
+
+    async def one(*specs: TopicSpec, **kwargs: object) -> EmbeddedLog:
+        specs = specs or (TopicSpec(TOPIC, 1),)
+        log = await EmbeddedLog.open(SqliteUrl(path), specs, **kwargs)  # type: ignore[arg-type]
+        opened.append(log)
+        return log
+
+    yield one
+    for log in opened:
         await log.close()
