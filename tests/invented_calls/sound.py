@@ -1,4 +1,7 @@
-"""What must hold of any call's records, whatever its events were: the checks, one idea each."""
+"""What must hold of any call's records, whatever its events were: the checks, one idea each.
+
+Each says of how many records it holds.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +41,8 @@ def durations(record: Any) -> dict[str, int]:
     return found
 
 
-def no_impossible_duration(records: Iterable[Any], as_of_ns: int) -> None:
+def check_no_impossible_duration(records: Sequence[Any], as_of_ns: int) -> int:
     """None negative (an answer may begin 0.3 s before the caller ends), none longer than the call."""
-    records = list(records)
     length = as_of_ns
     for call in (r for r in records if r.kind == "call"):
         length = call.ended_ns if call.ended_ns is not None else as_of_ns
@@ -50,9 +52,10 @@ def no_impossible_duration(records: Iterable[Any], as_of_ns: int) -> None:
             early = name in ("response_latency_ns", "parts_ns[unattributed]", "owners_ns[unknown]")
             least = -length if name in OF_EITHER_SIGN else LEAST_LATENCY_NS if early else 0
             assert least <= value <= max(length, 0), (record.kind, record.id, name, value, length)
+    return len(records)
 
 
-def no_impossible_moment(records: Iterable[Any], as_of_ns: int) -> None:
+def check_no_impossible_moment(records: Sequence[Any], as_of_ns: int) -> int:
     """No moment before the call or after its end, and nothing ends before it begins."""
     for record in records:
         for name in MOMENTS[record.kind]:
@@ -61,9 +64,10 @@ def no_impossible_moment(records: Iterable[Any], as_of_ns: int) -> None:
         for begin, end in SPANS:
             a, b = getattr(record, begin, None), getattr(record, end, None)
             assert a is None or b is None or a <= b, (record.kind, record.id, begin, a, end, b)
+    return len(records)
 
 
-def parts_sum_to_the_whole(records: Iterable[Any], events: Iterable[Any] = ()) -> None:
+def check_parts_sum_to_the_whole(records: Sequence[Any], events: Iterable[Any] = ()) -> int:
     """The parts of a latency, the two halves of it, and the shares of the call's time, less that in which nobody knows
     whether the agent was still heard: the events tell whether there was any."""
     all_known = not any(e.kind == "playout" and e.uncertain for e in events)
@@ -80,9 +84,10 @@ def parts_sum_to_the_whole(records: Iterable[Any], events: Iterable[Any] = ()) -
             assert sum(r.talk_ns.values()) == lasted if all_known else sum(r.talk_ns.values()) <= lasted
         elif r.kind == "dead_air" and r.end_ns is not None:
             assert r.agent_ns + r.tool_ns + r.hold_ns + r.caller_ns <= r.end_ns - r.start_ns
+    return len(records)
 
 
-def nothing_is_counted_twice(records: Sequence[Any]) -> None:
+def check_nothing_is_counted_twice(records: Sequence[Any]) -> int:
     """Ids are unique; one answer answers one turn; an onset is one turn's, one overlap's, one interruption's."""
     ids = [r.id for r in records]
     assert len(ids) == len(set(ids)), "an id stands twice"
@@ -97,9 +102,10 @@ def nothing_is_counted_twice(records: Sequence[Any]) -> None:
     assert len(places) == len(set(places)), "an agent's onset interrupts twice"
     stretches = sorted((d.start_ns, d.end_ns) for d in by_kind.get("dead_air", []) if d.end_ns is not None)
     assert all(a[1] <= b[0] for a, b in pairwise(stretches)), "silences overlap"
+    return len(records)
 
 
-def turns_do_not_overlap(records: Iterable[Any]) -> None:
+def check_turns_do_not_overlap(records: Sequence[Any]) -> int:
     """A caller's speech belongs to one turn: each begins when the one before it is over."""
     spans = [
         (t.u_on_ns if t.u_on_ns is not None else t.u_off_ns, t.u_off_ns)
@@ -108,9 +114,10 @@ def turns_do_not_overlap(records: Iterable[Any]) -> None:
     ]
     spans.sort()
     assert all(a[1] <= b[0] for a, b in pairwise(spans)), spans
+    return len(records)
 
 
-def absent_numbers_say_why(records: Iterable[Any]) -> None:
+def check_absent_numbers_say_why(records: Sequence[Any]) -> int:
     """A turn that was answered and has no latency gives its reason; one with a latency gives none."""
     for r in records:
         if r.kind != "turn":
@@ -124,9 +131,10 @@ def absent_numbers_say_why(records: Iterable[Any]) -> None:
             assert r.at_least_ns is None
         elif r.answered_by is not None:
             assert r.reason is not None, r
+    return len(records)
 
 
-def the_report_is_sound(shown: dict[str, Any], records: Sequence[Any]) -> None:
+def check_the_report_is_sound(shown: dict[str, Any], records: Sequence[Any]) -> int:
     """Counts within their denominators, coverage within 0 and 1, percentiles in order, every number finite."""
     json.dumps(shown, allow_nan=False)
     for section in (shown["summary"]["response_latency"],):
@@ -153,3 +161,4 @@ def the_report_is_sound(shown: dict[str, Any], records: Sequence[Any]) -> None:
     ratio = [value for value in shown["summary"]["talk_ratio"].values() if value is not None]
     assert not ratio or math.isclose(sum(ratio), 1, abs_tol=1e-5)
     assert all(value >= 0 for value in ratio)
+    return len(records)

@@ -32,10 +32,10 @@ def test_what_can_be_read_folds_soundly_and_the_rest_is_refused(chance: random.R
         assert decode_event(data).model_dump(exclude={"v"}).keys() >= {"call_id", "source", "seq"}
         read.append(event)
     records = at_once(read, AT_WORST_NS).records()
-    sound.no_impossible_duration(records, AT_WORST_NS)
-    sound.no_impossible_moment(records, AT_WORST_NS)
-    sound.parts_sum_to_the_whole(records, read)
-    sound.nothing_is_counted_twice(records)
+    sound.check_no_impossible_duration(records, AT_WORST_NS)
+    sound.check_no_impossible_moment(records, AT_WORST_NS)
+    sound.check_parts_sum_to_the_whole(records, read)
+    sound.check_nothing_is_counted_twice(records)
     report(records)
     for record in records:
         written = encode(record)

@@ -229,7 +229,7 @@ def test_a_call_of_which_little_is_known_has_a_picture_too() -> None:
         [made(Call, "call", started_wall_ns=0)],
         [made(DeadAir, "d", start_ns=0, end_ns=None)],
     ):
-        ET.fromstring(picture(records, Sides(0)))
+        assert ET.fromstring(picture(records, Sides(0))).tag.endswith("svg")
 
 
 def test_what_was_taken_back_is_not_drawn() -> None:
