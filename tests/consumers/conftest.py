@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,3 +153,8 @@ def make_bot() -> type[Bot]:
 @pytest.fixture
 def calls() -> list[Bot]:
     return some_calls()
+
+
+@pytest.fixture(name="some_calls")
+def make_some_calls() -> Callable[..., list[Bot]]:
+    return some_calls

@@ -66,3 +66,18 @@ def test_a_forgotten_call_is_forgotten() -> None:
 
     assert ledger.calls() == set()
     assert ledger.news(turn()) is not None
+
+
+def test_two_contents_under_one_number_are_superseded() -> None:
+    """An owner of the partition and one who was none any more: readers could take either."""
+    ledger = Ledger()
+    ours, his = turn(2, unanswered=True, final=True), turn(2)
+    for record in (ours, his, ours):
+        ledger.note(record, encode(record))
+
+    news = ledger.news(ours)
+
+    assert news is not None
+    assert news.record.revision == 3
+    assert not news.first_final
+    assert ledger.news(turn(0, unanswered=True, final=True)) is None

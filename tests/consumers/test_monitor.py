@@ -17,7 +17,7 @@ from earwitness.monitor.log.protocol import LogUnavailable
 from earwitness.monitor.measures.windows import Windows
 
 EVENTS, RECORDS = "earwitness.events", "earwitness.records"
-QUICK = MonitorSettings(metrics=False, poll_s=0.0, gather_s=0.0, tick_s=0.0)
+QUICK = MonitorSettings(metrics=False, poll_s=0.0, gather_s=0.0, tick_s=0.0, keep_every_s=0.0)
 
 
 async def run_until(

@@ -30,6 +30,7 @@ FORGOTTEN: Final = 20_000
 """Ids of calls that are over for good and are remembered, so that a straggler does not open a call anew."""
 SWEEP_NS: Final = 60 * S
 AT_ONCE: Final = frozenset({"call_started", "call_ended"})
+_APART: Final = LEARNT_LATER | {"call_started"}
 PRESSING_NS: Final = S // 5
 """How long after its arrival an event is judged that gives a number which somebody waits for: what comes with it is
 judged with it."""
@@ -78,6 +79,8 @@ class HeldCall:
     partition: int
     labelled: AnyRecord | None = None
     """A record of it, for its labels."""
+    number: int | None = None
+    """Its label set, where it was restored and no record of it was made again yet."""
     offset_ns: int | None = None
     """Least of arrival less ``at_ns``: what wall time the call's own 0 is, by the log's clock."""
     as_of_ns: int = 0
@@ -128,6 +131,12 @@ class TimelineFold:
         """Whether what is read is so old that nobody waits for it."""
         self.let_go: set[str] = set()
         """Calls that are no longer held, until somebody clears it."""
+        self.forgotten: dict[str, int] = {}
+        """Calls that are over for good and their partitions, oldest first."""
+        self.newly_forgotten: list[tuple[str, int]] = []
+        """The last of these, until somebody clears it."""
+        self.behind: set[int] = set()
+        """Partitions whose past is still being read: what it says of now is not asked."""
         self.skews = ClockSkews()
         self._new_call: Callable[[str], Timeline] = new_call or partial(CallTimeline, bounds=settings.bounds)
         self._kept_ns = settings.call_kept_s * S
@@ -140,7 +149,6 @@ class TimelineFold:
         self._judged_early: list[Change] = []
         self._idle = True
         """Nothing came since the last ``settle``."""
-        self._forgotten: dict[str, None] = {}
         self._swept_ns = 0
 
     def add(self, entry: Entry, event: AnyEvent) -> None:
@@ -149,21 +157,15 @@ class TimelineFold:
         if arrived_ns > self.clocks_ns.get(partition, -1):
             self.clocks_ns[partition] = arrived_ns
             self._newest_ns = max(self._newest_ns, arrived_ns)
-        kind, call_id = event.kind, event.call_id
-        if event.kind == "call_started":
-            self.skews.note(event.agent, event.wall_ns - arrived_ns, arrived_ns)
+        kind, call_id, at_ns = event.kind, event.call_id, event.at_ns
         held = self.held.get(call_id)
         started_ns = None if held is None else held.timeline.started_wall_ns
-        event_ns = event.wall_ns if started_ns is None else started_ns + event.at_ns
-        learnt_later = kind in LEARNT_LATER
-        if event_ns > arrived_ns + self._future_ns and not learnt_later:
-            self.set_aside += 1
-            return
-        self.events[kind] += 1
-        if held is None:
-            held = self._open(call_id, partition, learnt_later)
+        event_ns = event.wall_ns if started_ns is None else started_ns + at_ns
+        if held is None or kind in _APART or event_ns > arrived_ns + self._future_ns:
+            held = self._admitted(held, entry, event, event_ns)
             if held is None:
                 return
+        self.events[kind] += 1
         timeline = held.timeline
         if held.broken:
             return
@@ -171,10 +173,10 @@ class TimelineFold:
             # Read in one go with the call itself: whether that had ended is judged first, as if it had come alone.
             self._judged_early += self._judge(held, arrived_ns)
         if timeline.ended and self._is_over(held, arrived_ns):
-            self._refuse(learnt_later)
+            self._refuse(kind in LEARNT_LATER)
             return
-        if not learnt_later:
-            offset_ns = arrived_ns - event.at_ns
+        if kind not in LEARNT_LATER:
+            offset_ns = arrived_ns - at_ns
             if held.offset_ns is None or offset_ns < held.offset_ns:
                 held.offset_ns = offset_ns
         share_names(event, held.call_id)
@@ -188,6 +190,21 @@ class TimelineFold:
         elif held.presses_ns is None and timeline.pressing:
             held.presses_ns = arrived_ns
             self._pressing.append((arrived_ns, held))
+
+    def _admitted(self, held: HeldCall | None, entry: Entry, event: AnyEvent, event_ns: int) -> HeldCall | None:
+        """The call of an event that is not simply one more of a held call; None where it is set aside or refused."""
+        learnt_later = event.kind in LEARNT_LATER
+        if event.kind == "call_started":
+            self.skews.note(event.agent, event.wall_ns - entry.append_ns, entry.append_ns)
+        if event_ns > entry.append_ns + self._future_ns and not learnt_later:
+            self.set_aside += 1
+            return None
+        if held is not None:
+            return held
+        held = self._open(event.call_id, entry.partition, learnt_later)
+        if held is None:
+            self.events[event.kind] += 1
+        return held
 
     def settle(self) -> list[Change]:
         """What events changed, each judged by the arrival of the newest: those that end a call or open one at once,
@@ -230,7 +247,11 @@ class TimelineFold:
             self._waiting.clear()
             self._at_once.clear()
         rest_ns, within_ns = (0, 0) if most is None else (REST_NS, FINAL_NS)
-        due = [held for held in self.held.values() if held.open and held.is_due(as_of_ns, rest_ns, within_ns)]
+        due = [
+            held
+            for held in self.held.values()
+            if held.open and held.is_due(as_of_ns, rest_ns, within_ns) and held.partition not in self.behind
+        ]
         if most is not None and len(due) > most:
             due = sorted(due, key=lambda held: held.as_of_ns)[:most]
         for held in due:
@@ -238,12 +259,36 @@ class TimelineFold:
         self.windows.live = self._live()
         return changes
 
+    def hold(self, held: HeldCall) -> None:
+        """Take in a call as it was left somewhere else."""
+        self.held[held.call_id] = held
+        if held.waits_ns is not None:
+            self._waiting.append((held.waits_ns, held))
+        if held.presses_ns is not None:
+            self._pressing.append((held.presses_ns, held))
+
+    def drop(self, partition: int) -> set[str]:
+        """Forget all of a partition, which somebody else has now; the ids of its calls."""
+        gone = {held.call_id: held for held in self.held.values() if held.partition == partition}
+        for held in gone.values():
+            del self.held[held.call_id]
+            self.windows.forget(held.call_id)
+            held.waits_ns = held.presses_ns = None
+            self._at_once.pop(held.call_id, None)
+        self._judged_early = [change for change in self._judged_early if change.new.call_id not in gone]
+        self.forgotten = {call_id: p for call_id, p in self.forgotten.items() if p != partition}
+        self.newly_forgotten = [(call_id, p) for call_id, p in self.newly_forgotten if p != partition]
+        self.clocks_ns.pop(partition, None)
+        self.behind.discard(partition)
+        self.windows.drop(partition)
+        return set(gone)
+
     def in_progress(self) -> Iterator[HeldCall]:
         """Calls that have begun and not ended, as last judged."""
         return (held for held in self.held.values() if held.open)
 
     def _open(self, call_id: str, partition: int, learnt_later: bool) -> HeldCall | None:
-        if learnt_later or call_id in self._forgotten:
+        if learnt_later or call_id in self.forgotten:
             self._refuse(learnt_later)
             return None
         held = self.held[call_id] = HeldCall(call_id, self._new_call(call_id), partition)
@@ -282,7 +327,7 @@ class TimelineFold:
         for record in records:
             old = held.timeline.replaced(record.id)
             if not held.timeline.counts_alike(record.id):
-                self.windows.apply(old, record, arrived_ns=held.as_of_ns)
+                self.windows.apply(old, record, arrived_ns=held.as_of_ns, part=held.partition)
             changes.append(Change(old, record))
         return changes
 
@@ -290,8 +335,9 @@ class TimelineFold:
         found: dict[Labels, int] = {}
         sets = self.windows.label_sets
         for held in self.in_progress():
-            if held.labelled is not None:
-                labels = sets.labels_of(sets.number_of(held.labelled))
+            number = held.number if held.labelled is None else sets.number_of(held.labelled)
+            if number is not None:
+                labels = sets.labels_of(number)
                 found[labels] = found.get(labels, 0) + 1
         return found
 
@@ -305,7 +351,8 @@ class TimelineFold:
             if self._is_over(held, self.clocks_ns[held.partition]):
                 del self.held[held.call_id]
                 self.windows.forget(held.call_id)
-                self._forgotten[held.call_id] = None
+                self.forgotten[held.call_id] = held.partition
+                self.newly_forgotten.append((held.call_id, held.partition))
                 self.let_go.add(held.call_id)
-        while len(self._forgotten) > FORGOTTEN:
-            del self._forgotten[next(iter(self._forgotten))]
+        while len(self.forgotten) > FORGOTTEN:
+            del self.forgotten[next(iter(self.forgotten))]

@@ -13,6 +13,10 @@ from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.contract.wire import encode
 
 
+AMBIGUOUS = b""
+"""The digest of a revision that was published with different contents: no record has it."""
+
+
 class Published(NamedTuple):
     """The last published revision of a record."""
 
@@ -34,13 +38,24 @@ class Ledger:
 
     def __init__(self) -> None:
         self._calls: dict[str, dict[str, Published]] = {}
+        self.touched: set[str] = set()
+        """Calls of which something was published or read back, until somebody clears it."""
 
-    def note(self, record: AnyRecord, payload: bytes) -> None:
-        """Remember a record that was read back from the log; an older revision than the known one changes nothing."""
+    def note(self, record: AnyRecord, payload: bytes) -> bool:
+        """Remember a record that was read back from the log; whether that was news. An older revision than the known
+        one changes nothing; two that differ under one number are both superseded by the next that is published."""
         known = self._calls.setdefault(record.call_id, {})
         before = known.get(record.id)
-        if before is None or record.revision >= before.revision:
-            known[record.id] = Published(record.revision, _digest(payload), record.final)
+        if before is not None and record.revision < before.revision:
+            return False
+        now = Published(record.revision, _digest(payload), record.final)
+        if now == before:
+            return False
+        if before is not None and before.revision == now.revision:
+            now = Published(record.revision, AMBIGUOUS, before.final or record.final)
+        known[record.id] = now
+        self.touched.add(record.call_id)
+        return True
 
     def news(self, record: AnyRecord) -> News | None:
         """What to publish for a record's newest state; None where the log has it already."""
@@ -55,12 +70,22 @@ class Ledger:
             record = record.model_copy(update={"revision": before.revision + 1})
             payload = encode(record)
         known[record.id] = Published(record.revision, _digest(payload), record.final)
+        self.touched.add(record.call_id)
         return News(record, payload, record.final and not (before is not None and before.final))
 
     def forget(self, call_ids: set[str]) -> None:
         """Drop the calls that are no longer held."""
         for call_id in call_ids:
             self._calls.pop(call_id, None)
+        self.touched -= call_ids
+
+    def of_call(self, call_id: str) -> dict[str, Published]:
+        """What is known of a call's records, by id."""
+        return self._calls.get(call_id, {})
+
+    def put_back(self, call_id: str, published: dict[str, Published]) -> None:
+        """What is known of a call's records, as `of_call` gave it."""
+        self._calls[call_id] = published
 
     def calls(self) -> set[str]:
         """The calls that it knows of."""

@@ -6,24 +6,27 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
 import structlog
 
 from earwitness.consumers.dead_letters import DeadLetters
 from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.keeper import Keeper
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.metrics_collector import MonitorCollector
 from earwitness.consumers.metrics_page import MetricsPage
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.self_metrics import SelfMetrics
-from earwitness.consumers.timeline import TimelineHandler, begin_of, caught_up, note_read, replay_since_ns, stats_of
+from earwitness.consumers.timeline import TimelineHandler, caught_up, note_read, stats_of
 from earwitness.consumers.worker import Worker
-from earwitness.monitor.contract.decoder import decode_event_fast, decode_record_fast
+from earwitness.monitor.calls.saved import KeptCall
+from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.events import AnyEvent
-from earwitness.monitor.contract.wire import UnreadableRecord
-from earwitness.monitor.log.protocol import Entry, Log, LogError, Reader
-from earwitness.monitor.log.topics import EVENTS, RECORDS, topic_name
+from earwitness.monitor.log.protocol import Log, LogError, Reader
+from earwitness.monitor.log.topics import EVENTS, RECORDS, STATE, topic_name
 from earwitness.monitor.measures.windows import Windows
 
 S: Final = 1_000_000_000
@@ -67,7 +70,9 @@ class Monitor:
         on_tick: OnTick | None = None,
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        self.fold = TimelineFold(settings)
+        self.fold = TimelineFold(settings, partial(KeptCall, bounds=settings.bounds))
+        self.keeper: Keeper | None = None
+        """What keeps the state, while it runs."""
         self.ledger = Ledger()
         self.handler = TimelineHandler(self.fold, prefix=log.prefix, ledger=self.ledger)
         self.own = SelfMetrics()
@@ -100,13 +105,14 @@ class Monitor:
                 host=self._settings.metrics_host,
                 port=self._settings.metrics_port,
                 clock_ns=self._clock_ns,
+                stalled_s=self.own.stalled_s,
             )
             await self.page.start()
         try:
-            start = await self._fold_the_past()
-            reader = await self._log.reader(self._topic, group=self._settings.group, start=start)
+            # The keeper sends it to where each partition's state was left.
+            reader = await self._log.reader(self._topic, group=self._settings.group, start="latest")
             try:
-                await self._work(reader, start)
+                await self._work(reader)
             finally:
                 await reader.close()
         finally:
@@ -117,15 +123,24 @@ class Monitor:
         """Look at the clock: judge open calls, say how far everything was read, let alerts look."""
         now_ns = self._clock_ns()
         await self._look_at_the_end(worker, now_ns)
+        if not self.ready.is_set():
+            self.own.ticked_ns = now_ns
+            if self.keeper is None or not self.keeper.settled:
+                return
+            _log.info("ready", events_read_again=self.keeper.read_again, calls_held=len(self.fold.held))
+            self.own.ready = True
+            self.ready.set()
         self.handler.queue(self.fold.advance(now_ns, most=CALLS_A_TICK))
         note_read(self._read, now_ns, worker.records)
         self.own.stats = stats_of(self.handler, worker, self._read, self._ends, now_ns)
-        self.fold.lagging = self.own.stats.lag_s > LAGS_FROM_S
+        self.fold.lagging = self.own.stats.lag_s > LAGS_FROM_S or bool(self.fold.behind)
         self.own.log_away = worker.away
+        self.own.note_progress(now_ns, worker.records, self.own.stats.lag_records)
         self.own.ticked_ns = now_ns
         if now_ns - self._tidied_ns >= TIDY_EVERY_NS:
             self._tidied_ns = now_ns
             self.handler.tidy()
+            await self._count_partitions()
             if now_ns - self._began_ns > self._settings.call_kept_s * S:
                 # What was read back of calls that ended before the start can no longer be asked for.
                 self.ledger.forget(self.ledger.calls() - self.fold.held.keys())
@@ -136,75 +151,29 @@ class Monitor:
                 # Alerts are not the measuring: what fails there is told and tried again.
                 _log.exception("the tick's listener failed")
 
-    async def _fold_the_past(self) -> dict[int, int]:
-        """Bring the windows to where the group stood, without publishing; the positions to go on from."""
-        since_ns = replay_since_ns(self._settings, self._clock_ns())
-        begin = await begin_of(self._log, self._settings, since_ns)
-        self.fold.windows.since_ns = begin.complete_from_ns
-        goal = await self._handled(begin.positions)
-        start = {p: min(at, goal[p]) for p, at in begin.positions.items()}
-        await self._read_ledger()
-        reader = await self._log.reader(self._topic, start=start)
-        try:
-            replay = TimelineHandler(self.fold, prefix=self._log.prefix, until=goal)
-            dead = DeadLetters(keep=False)
-            worker = Worker(
-                self._log, reader, replay, decode=decode_event_fast, dead=dead, commit=False, stop=self._stop
-            )
-            self.fold.lagging = True
-            while not self._stop.is_set() and not caught_up(reader, goal):
-                await worker.step(self._settings.poll_s)
-        finally:
-            self.fold.lagging = False
-            await reader.close()
-        if worker.records:
-            _log.info("the past is folded again", records=worker.records, calls_held=len(self.fold.held))
-        self.fold.events.clear()
-        self.handler.queue_all()
-        return goal
-
-    async def _handled(self, begin: Mapping[int, int]) -> dict[int, int]:
-        """Up to where an earlier run handled the log: to be folded again and not published again. Nothing of it on
-        the first run; a partition that was empty until the last one was never committed."""
-        committed = await self._log.committed(self._settings.group, self._topic)
-        oldest = await self._log.start_positions(self._topic)
-        never = oldest if committed else begin
-        return {p: max(committed.get(p, never[p]), oldest[p]) for p in begin}
-
-    async def _read_ledger(self) -> None:
-        """What was published of the calls that may still be held."""
-        topic = topic_name(self._log.prefix, RECORDS)
-        back_s = self._settings.call_kept_s + self._settings.longest_call_s
-        positions = await self._log.positions_by_time(topic, self._clock_ns() - back_s * S)
-        ends = await self._log.end_positions(topic)
-        reader = await self._log.reader(topic, start=positions)
-        try:
-            while not self._stop.is_set() and not caught_up(reader, ends):
-                for entry in await reader.poll(timeout_s=self._settings.poll_s):
-                    self._note_published(entry)
-        finally:
-            await reader.close()
-
-    def _note_published(self, entry: Entry) -> None:
-        try:
-            record = decode_record_fast(entry.value or b"")
-        except UnreadableRecord:
-            return  # written by another version: this one publishes its own anew
-        self.ledger.note(record, entry.value or b"")
-
-    async def _work(self, reader: Reader, start: Mapping[int, int]) -> None:
-        worker = Worker(self._log, reader, self.handler, decode=decode_event_fast, dead=self._dead, stop=self._stop)
+    async def _work(self, reader: Reader) -> None:
+        keeper = Keeper(self._log, reader, self.handler, self.ledger, self._settings, clock_ns=self._clock_ns)
+        worker = Worker(
+            self._log,
+            reader,
+            self.handler,
+            decode=decode_event_fast,
+            dead=self._dead,
+            stop=self._stop,
+            keeper=keeper,
+        )
+        self.keeper = keeper
         self.own.events, self.own.skews = self.fold.events, self.fold.skews
-        self.own.ready = True
-        # From here on every partition has a position, so that a later run knows what this one handled.
-        await reader.commit(start)
-        await self.tick(worker)
-        self.ready.set()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(
-                worker.run(poll_s=self._settings.poll_s, gather_s=self._settings.gather_s), name="timeline"
-            )
-            tasks.create_task(self._ticks(worker), name="ticks")
+        self.own.fold, self.own.health = self.fold, self.handler.health
+        await self._count_partitions()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(
+                    worker.run(poll_s=self._settings.poll_s, gather_s=self._settings.gather_s), name="timeline"
+                )
+                tasks.create_task(self._ticks(worker), name="ticks")
+        finally:
+            await keeper.close()
 
     async def _ticks(self, worker: Worker[AnyEvent]) -> None:
         while not self._stop.is_set():
@@ -213,10 +182,15 @@ class Monitor:
             except TimeoutError:
                 await self.tick(worker)
 
+    async def _count_partitions(self) -> None:
+        for kind in (EVENTS, RECORDS, STATE):
+            with suppress(LogError):  # the worker says so, or `doctor`
+                self.own.partitions[kind] = len(await self._log.end_positions(topic_name(self._log.prefix, kind)))
+
     async def _look_at_the_end(self, worker: Worker[AnyEvent], now_ns: int) -> None:
         try:
             self._ends = await self._log.end_positions(self._topic)
         except LogError:
             return  # the worker says so; until then windows are not complete
-        if caught_up(worker.reader, self._ends):
+        if self.keeper is not None and self.keeper.settled and caught_up(worker.reader, self._ends):
             self.fold.windows.watermark_ns = now_ns

@@ -25,6 +25,10 @@ class MonitorSettings:
     future_s: int = 60
     """An event further ahead of its arrival than this is set aside."""
     group: str = "timeline"
+    keep_state: bool = True
+    """Whether the state is kept on the log, so that a restart and another worker go on from there."""
+    keep_every_s: float = 5.0
+    """How often what changed of it is written, and offsets are committed."""
     poll_s: float = 0.2
     gather_s: float = 0.1
     """Events that come singly are gathered for so long and folded together, at a tenth of the cost."""

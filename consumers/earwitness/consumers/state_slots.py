@@ -227,6 +227,10 @@ class Slots:
             elif version.slot == slot:
                 self.present[key, slot] = version.pieces
 
+    def forget(self) -> None:
+        """Trust nothing that lies there: the next snapshot must bring all values, and clears the rest away."""
+        self.versions, self.lineage = {}, {}
+
 
 def _checksum(versions: Mapping[str, Version]) -> int:
     """A sum, so that the order does not matter."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
+from earwitness.consumers.bot_health import BotHealth
 from earwitness.consumers.dead_letters import DeadLetters
 from earwitness.consumers.fold import Change, HeldCall, Timeline, TimelineFold
 from earwitness.consumers.ledger import Ledger
@@ -23,6 +24,8 @@ from earwitness.monitor.measures.windows import Windows
 S: Final = 1_000_000_000
 RATE_OVER_NS: Final = 10 * S
 FOR_EVER_S: Final = 10**9
+MOST_HELD_BACK: Final = 20_000
+"""Records whose changes are held back at most while the past is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +44,43 @@ class FoldStats:
     """Events that retention removed before they were read."""
 
 
+class Past(Protocol):
+    """How far the past of a partition was read. ``behind``: not to its end; ``quiet``: an earlier run published it.
+    ``held_back``: the last change of each record meanwhile."""
+
+    behind: bool
+    quiet: bool
+    held_back: dict[tuple[str, str], Change]
+
+
+def _no_past(_call_id: str) -> Past | None:
+    return None
+
+
 class TimelineHandler:
     """What the timeline worker does with events. With a ledger it publishes; without one it only folds."""
 
-    def __init__(
-        self,
-        fold: TimelineFold,
-        *,
-        prefix: str,
-        ledger: Ledger | None = None,
-        until: Mapping[int, int] | None = None,
-    ) -> None:
+    def __init__(self, fold: TimelineFold, *, prefix: str, ledger: Ledger | None = None) -> None:
         self.fold = fold
         self.totals = Totals()
+        self.health = BotHealth()
         self.lost = 0
+        self.again: set[int] = set()
+        """Partitions of which is read what an earlier run handled."""
+        self.part_of: Callable[[str], Past | None] = _no_past
+        """How far the past of a call's partition was read."""
         self._topic = topic_name(prefix, RECORDS)
         self._ledger = ledger
-        self._until = until or {}
         self._waiting: list[Change] = []
 
     def handle(self, entry: Entry, value: AnyEvent) -> None:
-        """Fold one event; those from ``until`` on are left to whoever reads there."""
-        if entry.partition in self._until and entry.offset >= self._until[entry.partition]:
+        """Fold one event."""
+        if value.kind == "health":
+            self.health.note(value, again=entry.partition in self.again)
+        if entry.partition in self.again:
+            counted = self.fold.events[value.kind]
+            self.fold.add(entry, value)
+            self.fold.events[value.kind] = counted
             return
         self.fold.add(entry, value)
 
@@ -75,20 +93,28 @@ class TimelineHandler:
         if self._ledger is not None:
             self._waiting += changes
 
-    def queue_all(self) -> None:
-        """Offer every record of every held call: what the log has already is not repeated."""
-        calls = self.fold.held.values()
+    def offer(self, call_ids: Iterable[str]) -> None:
+        """Offer every record of these calls, where they are held: what the log has already is not repeated."""
+        calls = [self.fold.held[call_id] for call_id in call_ids if call_id in self.fold.held]
         self.queue([Change(None, record) for held in calls for record in held.timeline.records(retracted=True)])
+
+    def drop(self, call_ids: set[str]) -> None:
+        """Publish nothing more of these calls."""
+        self._waiting = [change for change in self._waiting if change.new.call_id not in call_ids]
 
     def take(self) -> Sequence[Batch]:
         """Records that the log does not have yet, in the order in which they changed."""
+        self._waiting += self.fold.settle()
+        return self.take_waiting()
+
+    def take_waiting(self) -> Sequence[Batch]:
+        """The same, of what was judged already."""
         waiting, self._waiting = self._waiting, []
-        changes = [*waiting, *self.fold.settle()]
         if self._ledger is None:
             return ()
         outgoing: list[Outgoing] = []
         sets = self.fold.windows.label_sets
-        for change in changes:
+        for change in self._due(waiting):
             news = self._ledger.news(change.new)
             if news is None:
                 continue
@@ -97,10 +123,23 @@ class TimelineHandler:
             outgoing.append(Outgoing(news.record.call_id, news.payload))
         return [Batch(self._topic, outgoing)] if outgoing else ()
 
+    def _due(self, changes: Iterable[Change]) -> Iterator[Change]:
+        """What is to be published now: nothing that an earlier run published, and of the rest of the past the last."""
+        for change in changes:
+            past = self.part_of(change.new.call_id)
+            if past is None or not past.behind:
+                yield change
+            elif not past.quiet:
+                past.held_back[change.new.call_id, change.new.id] = change
+                if len(past.held_back) > MOST_HELD_BACK:
+                    yield from past.held_back.values()
+                    past.held_back.clear()
+
     def tidy(self) -> None:
         """Drop what belongs to calls and label sets that were let go."""
         if self._ledger is not None:
             self._ledger.forget(self.fold.let_go)
+        self.health.tidy(self.fold)
         self.fold.let_go.clear()
         self.totals.retain(self.fold.windows.label_sets.numbers())
 

@@ -56,6 +56,33 @@ class Handler(Protocol[T_contra]):
         ...
 
 
+class Keeper(Protocol):
+    """Who keeps a worker's state, and commits in its place."""
+
+    async def sort_out(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Which of the records that were read are to be handled now."""
+        ...
+
+    def is_new(self, entry: Entry) -> bool:
+        """Whether no earlier run handled a record."""
+        ...
+
+    def wrote(self, topic: str, records: Sequence[Outgoing]) -> None:
+        """The worker appended these."""
+        ...
+
+    async def keep(self, hands: Hands, *, at_end: bool = False) -> None:
+        """What was handled is published: write and commit, when it is time or at the end."""
+        ...
+
+
+class Hands(Protocol):
+    """A worker's way with the log: it waits for one that is away."""
+
+    async def answered(self, ask: Callable[[], Awaitable[T]], what: str) -> T: ...
+    async def append(self, batch: Batch) -> None: ...
+
+
 class Stopped(Exception):
     """The stop came while the log was away: what is in hand was not committed and will be read again."""
 
@@ -63,8 +90,8 @@ class Stopped(Exception):
 class Worker(Generic[T]):
     """One reader's loop. ``commit`` False for a reader without a group, which then publishes nothing either.
 
-    ``patient`` False raises LogError instead of waiting for a log that is away. ``pause`` waits for so many seconds,
-    or until the stop; given by tests.
+    ``keeper`` keeps its state, says what is to be handled, and commits. ``patient`` False raises LogError instead of
+    waiting for a log that is away. ``pause`` waits for so many seconds, or until the stop; given by tests.
     """
 
     def __init__(
@@ -79,6 +106,7 @@ class Worker(Generic[T]):
         patient: bool = True,
         stop: asyncio.Event | None = None,
         pause: Callable[[float], Awaitable[None]] | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
         self.reader = reader
         self.dead = dead
@@ -90,6 +118,7 @@ class Worker(Generic[T]):
         self._handler = handler
         self._decode = decode
         self._commit = commit
+        self._keeper = keeper
         self._patient = patient
         self._stop = stop or asyncio.Event()
         self._pause = pause or self._pause_until_stop
@@ -108,20 +137,28 @@ class Worker(Generic[T]):
                 await self._pause(gather_s)
         with suppress(Stopped):
             await self.publish()
+            if self._keeper is not None:
+                await self._keeper.keep(self, at_end=True)
 
     async def step(self, poll_s: float) -> int:
         """One batch, waited for up to ``poll_s``; how many records it had. Raises Stopped."""
-        entries = await self._answered(lambda: self.reader.poll(timeout_s=poll_s, max_records=BATCH), "read")
+        entries = await self.answered(lambda: self.reader.poll(timeout_s=poll_s, max_records=BATCH), "read")
         for gap in self.reader.take_gaps():
             _log.warning("records were no longer kept", topic=gap.topic, partition=gap.partition, lost=gap.lost)
             self._handler.missed(gap)
+        keeper = self._keeper
+        if keeper is not None:
+            read = entries
+            entries = await self.answered(lambda: keeper.sort_out(read), "say what state it has")
         for entry in entries:
             self._take_in(entry)
         self.records += len(entries)
         await self.publish()
-        if entries and self._commit:
+        if keeper is not None:
+            await keeper.keep(self)
+        elif entries and self._commit:
             positions = {entry.partition: entry.offset + 1 for entry in entries}
-            await self._answered(lambda: self.reader.commit(positions), "commit")
+            await self.answered(lambda: self.reader.commit(positions), "commit")
         return len(entries)
 
     async def publish(self) -> None:
@@ -131,46 +168,53 @@ class Worker(Generic[T]):
         if not self._commit:
             return
         for batch in batches:
-            await self._append(batch)
+            await self.append(batch)
         if letters:
-            await self._append(Batch(topic_name(self._log.prefix, DEAD), letters))
+            await self.append(Batch(topic_name(self._log.prefix, DEAD), letters))
 
     def _take_in(self, entry: Entry) -> None:
         try:
             value = self._decode(entry.value or b"")
         except UnreadableRecord as error:
-            self.dead.add(entry, error.reason, error.detail)
+            self._add_letter(entry, error.reason, error.detail)
             return
         try:
             self._handler.handle(entry, value)
         except Exception as error:
             # One record's fault must not end a worker that many calls depend on.
-            self.dead.add(entry, HANDLER_ERROR, type(error).__name__)
+            self._add_letter(entry, HANDLER_ERROR, type(error).__name__)
             _log.exception("record could not be handled", partition=entry.partition, offset=entry.offset)
 
-    async def _append(self, batch: Batch) -> None:
+    def _add_letter(self, entry: Entry, reason: str, detail: str) -> None:
+        if self._keeper is None or self._keeper.is_new(entry):
+            self.dead.add(entry, reason, detail)
+
+    async def append(self, batch: Batch) -> None:
+        """Append to the log, and wait for it where it is away. What is too large for it is left out. Raises Stopped."""
         if not batch.records:
             return
         try:
-            await self._answered(lambda: self._log.append(batch.topic, batch.records), "append")
+            await self.answered(lambda: self._log.append(batch.topic, batch.records), "append")
+            if self._keeper is not None:
+                self._keeper.wrote(batch.topic, batch.records)
         except RecordTooLarge as error:
             await self._append_one_by_one(batch, error)
 
     async def _append_one_by_one(self, batch: Batch, error: RecordTooLarge) -> None:
         if len(batch.records) > 1:
             for record in batch.records:
-                await self._append(Batch(batch.topic, [record]))
+                await self.append(Batch(batch.topic, [record]))
             return
         (record,) = batch.records
         dead = topic_name(self._log.prefix, DEAD)
         if batch.topic == dead and b"payload_left_out" not in (record.value or b""):
-            await self._append(Batch(dead, [without_payload(record)]))
+            await self.append(Batch(dead, [without_payload(record)]))
             return
         _log.error(
             "record is too large for the log and is left out", topic=batch.topic, key=record.key, error=str(error)
         )
 
-    async def _answered(self, ask: Callable[[], Awaitable[T_answer]], what: str) -> T_answer:
+    async def answered(self, ask: Callable[[], Awaitable[T_answer]], what: str) -> T_answer:
         """Ask the log until it answers, with growing pauses. Raises Stopped, and RecordTooLarge as it comes."""
         pause_s = FIRST_PAUSE_S
         while True:

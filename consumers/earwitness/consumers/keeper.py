@@ -1,0 +1,447 @@
+"""Keeps a worker's state on the log, partition by partition, so that whoever has a partition next goes on from there.
+
+A partition that is given to this worker is loaded from the state topic and read on from the offset that its state
+goes with; where there is none, or any doubt about it, it is folded again from the log. What changed is written every
+few seconds, and only then are offsets committed. One that is taken away is forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import structlog
+
+from earwitness.consumers.fold import Change
+from earwitness.consumers.ledger import Ledger
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.partition_state import PartitionState
+from earwitness.consumers.state_slots import Doubt, Restored, Slots, Snapshot
+from earwitness.consumers.state_topic import StateTopic
+from earwitness.consumers.state_values import About, about_bytes, about_of, fingerprint
+from earwitness.consumers.timeline import TimelineHandler, begin_of, replay_since_ns
+from earwitness.consumers.worker import Batch, Hands
+from earwitness.monitor.contract.decoder import decode_record_fast
+from earwitness.monitor.contract.wire import UnreadableRecord
+from earwitness.monitor.log.protocol import Entry, Gap, Log, LogError, Outgoing, Reader
+
+S: Final = 1_000_000_000
+AGAIN_AFTER_NS: Final = S
+"""How long after a load that failed it is tried again."""
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What is known of a partition when it is taken over.
+
+    ``next_offset``: the next event to be folded. ``published_to``: up to where an earlier run published what it found;
+    ``goal``: the end of the log, up to which this is the past.
+    """
+
+    partition: int
+    slots: Slots
+    restored: Restored | None
+    about: About | None
+    next_offset: int
+    published_to: int
+    goal: int
+    since_ns: int | None
+    records_end: int = 0
+    """The records before it are of events before ``goal``."""
+    ledger: Sequence[Entry] = ()
+    records_gone: bool = False
+    """The log has no record any more that was published before the state was saved."""
+
+
+@dataclass(slots=True)
+class Part:
+    """A partition that this worker has the state of. ``next_offset``: the next event to be folded."""
+
+    state: PartitionState
+    slots: Slots
+    next_offset: int
+    published_to: int
+    goal: int
+    since_ns: int | None
+    quiet: bool
+    """What is folded was published by an earlier run."""
+    behind: bool = True
+    """The past is still being read: of what changes only the last is published, when it is read."""
+    misplaced: bool = True
+    """The reader must be sent to ``next_offset``."""
+    all_anew: bool = False
+    """The next snapshot brings all values, whatever was saved before."""
+    again: set[str] = field(default_factory=set[str])
+    """Calls of which something was published that the state does not know of."""
+    held_back: dict[tuple[str, str], Change] = field(default_factory=dict[tuple[str, str], Change])
+    """The last change of each record while the past is read."""
+
+
+class Keeper:
+    """The state of all partitions of one worker. ``handler`` folds and publishes; ``reader`` shares partitions with the
+    group's other members."""
+
+    def __init__(
+        self,
+        log: Log,
+        reader: Reader,
+        handler: TimelineHandler,
+        ledger: Ledger,
+        settings: MonitorSettings,
+        *,
+        clock_ns: Callable[[], int],
+    ) -> None:
+        self.parts: dict[int, Part] = {}
+        self.read_again = 0
+        """Events that were read to come back to where the state was left, since the start."""
+        self.doubts: list[str] = []
+        """Why saved state was not used, since the start."""
+        self._log = log
+        self._reader = reader
+        self._handler = handler
+        self._fold = handler.fold
+        self._ledger = ledger
+        self._settings = settings
+        self._clock_ns = clock_ns
+        self._topic = StateTopic(log)
+        self._fingerprint = fingerprint(settings)
+        self._keeps = settings.keep_state
+        self._seen_changes = 0
+        self._loads: dict[asyncio.Task[list[Loaded]], frozenset[int]] = {}
+        self._refused: set[int] = set()
+        """Partitions whose saved state made no sense."""
+        self._failed_ns: int | None = None
+        self._kept_ns: int | None = None
+        handler.part_of = self._part_of
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is known which partitions are ours, and the past of all of them was read."""
+        return (
+            self._seen_changes > 0
+            and self._seen_changes == self._reader.changes
+            and self._reader.positions().keys() == self.parts.keys()
+            and not any(part.behind for part in self.parts.values())
+        )
+
+    def is_new(self, entry: Entry) -> bool:
+        """Whether no earlier run handled an entry."""
+        part = self.parts.get(entry.partition)
+        return part is None or not part.quiet
+
+    def wrote(self, topic: str, records: Sequence[Outgoing]) -> None:
+        """The worker appended records of its own."""
+        self._topic.note(topic, records)
+
+    def _part_of(self, call_id: str) -> Part | None:
+        held = self._fold.held.get(call_id)
+        partition = self._fold.forgotten.get(call_id) if held is None else held.partition
+        return None if partition is None else self.parts.get(partition)
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    async def sort_out(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Of what was read, what is to be folded now: nothing of partitions whose state is not here yet, and nothing
+        twice. Raises LogError; may then be called again with the same."""
+        self._look_at_changes()
+        self._take_in_loads()
+        misplaced = {p: part.next_offset for p, part in self.parts.items() if part.misplaced}
+        if misplaced:
+            await self._reader.seek(misplaced)
+            for partition in misplaced:
+                self.parts[partition].misplaced = False
+        taken: list[Entry] = []
+        for entry in entries:
+            part = self.parts.get(entry.partition)
+            if part is None or entry.partition in misplaced or entry.offset < part.next_offset:
+                continue
+            if part.quiet and entry.offset >= part.published_to:
+                continue  # read again when what comes before it is settled
+            part.next_offset = entry.offset + 1
+            self.read_again += part.behind
+            taken.append(entry)
+        return taken
+
+    def _look_at_changes(self) -> None:
+        """Let go of partitions that went, and load those that came."""
+        changes, owned = self._reader.changes, self._reader.positions().keys()
+        if changes != self._seen_changes:
+            for partition in self.parts.keys() - owned:
+                self._drop(partition)
+            for part in self.parts.values():
+                # What is held is right whoever had the partition meanwhile; what he wrote is seen when we write.
+                part.misplaced = True
+            self._seen_changes, self._failed_ns = changes, None
+        if self._failed_ns is not None and self._clock_ns() - self._failed_ns < AGAIN_AFTER_NS:
+            return
+        busy = {partition for partitions in self._loads.values() for partition in partitions}
+        missing = frozenset(owned - self.parts.keys() - busy)
+        if missing:
+            self._loads[asyncio.create_task(self._load(missing), name="load state")] = missing
+
+    def _take_in_loads(self) -> None:
+        for task in [task for task in self._loads if task.done()]:
+            del self._loads[task]
+            try:
+                found = task.result()
+            except LogError as error:
+                self._failed_ns = self._clock_ns()
+                _log.warning("state could not be loaded; trying again", error=str(error))
+                continue
+            for loaded in found:
+                self._install(loaded)
+
+    async def close(self) -> None:
+        """End what is still being loaded."""
+        for task in self._loads:
+            task.cancel()
+        if self._loads:
+            await asyncio.wait(self._loads)
+
+    def _drop(self, partition: int) -> None:
+        """Forget a partition's state: another has it now."""
+        del self.parts[partition]
+        gone = self._fold.drop(partition)
+        self._ledger.forget(gone)
+        self._handler.drop(gone)
+        self._handler.again.discard(partition)
+        self._note_since()
+
+    async def _load(self, partitions: frozenset[int]) -> list[Loaded]:
+        """What is known of these partitions. Raises LogError."""
+        if self._keeps and (why := await self._topic.unfit()) is not None:
+            _log.warning("state is not kept; every start folds the past again", reason=why)
+            self._keeps = False
+        # Ends first, those of records before those of events: what is appended from now on is no past.
+        published = await self._log.end_positions(self._topic.records)
+        ends = await self._log.end_positions(self._topic.events)
+        oldest = await self._log.start_positions(self._topic.events)
+        entries = await self._topic.load(partitions) if self._keeps else {}
+        loads: list[Loaded] = []
+        anew: dict[int, Slots] = {}
+        for partition in sorted(partitions):
+            slots = Slots(partition, uuid.uuid4().hex[:12])
+            found = self._read(slots, entries.get(partition, []), ends, oldest)
+            if found is None:
+                anew[partition] = slots
+                continue
+            restored, about = found
+            at = restored.manifest.offset
+            loads.append(Loaded(partition, slots, restored, about, at, at, ends[partition], about.since_ns))
+        if anew:
+            loads += await self._from_the_log(anew, ends, oldest)
+        return await self._with_ledgers(loads, published)
+
+    def _read(
+        self, slots: Slots, entries: Sequence[Entry], ends: Mapping[int, int], oldest: Mapping[int, int]
+    ) -> tuple[Restored, About] | None:
+        """The snapshot of a partition, if there is one that can be gone on from."""
+        try:
+            restored = slots.read(entries)
+            if restored is None:
+                return None
+            about, offset = about_of(restored.manifest.about), restored.manifest.offset
+            if slots.partition in self._refused:
+                raise Doubt("a value of it makes no sense")
+            if about.fingerprint != self._fingerprint:
+                raise Doubt("it was worked out under other settings or by another release")
+            if about.partitions != len(ends):
+                raise Doubt(f"there were {about.partitions} partitions then and are {len(ends)} now")
+            if not oldest[slots.partition] <= offset <= ends[slots.partition]:
+                raise Doubt(f"it goes on at event {offset}, which the log does not have")
+        except Doubt as doubt:
+            slots.forget()
+            self._doubts(slots.partition, doubt)
+            return None
+        return restored, about
+
+    def _doubts(self, partition: int, doubt: Doubt) -> None:
+        self.doubts.append(str(doubt))
+        _log.warning("saved state is not used; the past is folded again", partition=partition, reason=str(doubt))
+
+    async def _from_the_log(
+        self, anew: Mapping[int, Slots], ends: Mapping[int, int], oldest: Mapping[int, int]
+    ) -> list[Loaded]:
+        """As it is without any state: from the longest window and the longest call ago."""
+        begin = await begin_of(self._log, self._settings, replay_since_ns(self._settings, self._clock_ns()))
+        committed = await self._log.committed(self._settings.group, self._topic.events)
+        never = oldest if committed else begin.positions
+        loads: list[Loaded] = []
+        for partition, slots in anew.items():
+            # Not published again: what an earlier run handled. On the first run that is nothing; a partition that was
+            # empty until the last one was never committed.
+            handled = committed.get(partition, never[partition])
+            if handled < oldest[partition]:
+                self._handler.missed(Gap(self._topic.events, partition, handled, oldest[partition]))
+            to = max(handled, oldest[partition])
+            at = min(begin.positions[partition], to)
+            loads.append(Loaded(partition, slots, None, None, at, to, ends[partition], begin.complete_from_ns))
+        return loads
+
+    async def _with_ledgers(self, loads: Sequence[Loaded], published: Mapping[int, int]) -> list[Loaded]:
+        """With what was published that the state does not know of: without any, of all calls that may be held."""
+        back_s = self._settings.call_kept_s + self._settings.longest_call_s
+        by_time = await self._log.positions_by_time(self._topic.records, self._clock_ns() - back_s * S)
+        if not self._keeps:
+            read = await self._topic.records_from(by_time)
+            return [replace(one, ledger=read) for one in loads]
+        read = await self._topic.records_from(
+            {one.partition: by_time[one.partition] if one.about is None else one.about.records_from for one in loads}
+        )
+        oldest = await self._log.start_positions(self._topic.records)
+        return [
+            replace(
+                one,
+                records_end=published[one.partition],
+                ledger=[entry for entry in read if entry.partition == one.partition],
+                records_gone=one.about is not None and 0 < one.about.records_from <= oldest[one.partition],
+            )
+            for one in loads
+        ]
+
+    def _install(self, loaded: Loaded) -> None:
+        """Take over a partition, if it is still ours."""
+        partition = loaded.partition
+        if partition not in self._reader.positions():
+            return
+        state = PartitionState(partition, self._fold, self._ledger, self._settings.bounds)
+        if loaded.restored is not None and loaded.about is not None:
+            try:
+                state.restore(loaded.restored.values, loaded.about)
+            except Doubt as doubt:
+                # Loaded again at once, without what makes no sense.
+                self._refused.add(partition)
+                self._doubts(partition, doubt)
+                return
+        self._refused.discard(partition)
+        part = self.parts[partition] = Part(
+            state,
+            loaded.slots,
+            loaded.next_offset,
+            loaded.published_to,
+            loaded.goal,
+            loaded.since_ns,
+            quiet=loaded.next_offset < loaded.published_to,
+            all_anew=loaded.restored is None,
+        )
+        self._fold.behind.add(partition)
+        self._fold.lagging = True
+        if part.quiet:
+            self._handler.again.add(partition)
+        if loaded.records_gone:
+            part.again = {call_id for call_id, held in self._fold.held.items() if held.partition == partition}
+            self._ledger.forget(part.again)
+        part.again |= self._noted(loaded.ledger)
+        # Whoever published these may have read on beyond the goal.
+        state.ahead |= {entry.key for entry in loaded.ledger if entry.offset >= loaded.records_end}
+        self._note_since()
+
+    def _noted(self, entries: Sequence[Entry]) -> set[str]:
+        """Note what was published; the calls of which that was news."""
+        news: set[str] = set()
+        for entry in entries:
+            try:
+                record = decode_record_fast(entry.value or b"")
+            except UnreadableRecord:
+                continue  # written by another version: this one publishes its own anew
+            if self._ledger.note(record, entry.value or b""):
+                news.add(record.call_id)
+        return news
+
+    def _note_since(self) -> None:
+        begins = [part.since_ns for part in self.parts.values() if part.since_ns is not None]
+        self._fold.windows.since_ns = max(begins, default=None)
+
+    # --- writing --------------------------------------------------------------------------------------------------
+
+    async def keep(self, hands: Hands, *, at_end: bool = False) -> None:
+        """Note who has caught up; write and commit when it is time, or at the end."""
+        self._note_progress()
+        now_ns = self._clock_ns()
+        # Until it is there for the first time, a worker has nothing to write that could not wait.
+        if not at_end and self._kept_ns is None and not self.settled:
+            return
+        due = self._kept_ns is None or now_ns - self._kept_ns >= self._settings.keep_every_s * S
+        ready = {p: part for p, part in self.parts.items() if not part.behind}
+        if not ready or not (due or at_end):
+            return
+        self._kept_ns = now_ns
+        if self._keeps:
+            await self._write(hands, ready)
+        else:
+            offsets = {p: part.next_offset for p, part in ready.items()}
+            await hands.answered(lambda: self._reader.commit(offsets), "commit")
+
+    def _note_progress(self) -> None:
+        positions = self._reader.positions()
+        for partition, part in self.parts.items():
+            if not part.behind or part.misplaced:
+                continue
+            # Where the reader stands beyond the last event there is nothing to be read in between.
+            at = max(part.next_offset, positions.get(partition, 0))
+            if part.quiet and at >= part.published_to:
+                part.quiet, part.misplaced = False, True
+                part.next_offset = max(part.next_offset, part.published_to)
+                self._handler.again.discard(partition)
+                part.again |= {c for c, held in self._fold.held.items() if held.partition == partition}
+            elif not part.quiet and at >= part.goal:
+                part.behind = False
+                self._fold.behind.discard(partition)
+                self._fold.lagging = bool(self._fold.behind)
+                self._handler.queue(list(part.held_back.values()))
+                self._handler.offer(part.again)
+                part.held_back, part.again = {}, set()
+
+    async def _write(self, hands: Hands, ready: Mapping[int, Part]) -> None:
+        """All that changed of these partitions: records first, then values, then manifests, then offsets."""
+        topic = self._topic
+        for partition in await hands.answered(lambda: topic.strangers(topic.state, ready), "say its ends"):
+            ready[partition].all_anew = True
+        await self._read_strangers(hands, ready)
+        records_from = dict(topic.ends[topic.records])
+        # From here to the snapshots nothing else runs: they are of one moment.
+        batches = self._handler.take_waiting()
+        offsets = {p: part.next_offset for p, part in ready.items()}
+        snapshots = {p: self._snapshot(part, records_from[p]) for p, part in ready.items()}
+        for batch in batches:
+            await hands.append(batch)
+        await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.data])
+        await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.manifest])
+        await hands.answered(lambda: self._reader.commit(offsets), "commit")
+        await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.after])
+        for partition, snapshot in snapshots.items():
+            ready[partition].slots.committed(snapshot)
+
+    async def _read_strangers(self, hands: Hands, ready: Mapping[int, Part]) -> None:
+        """What somebody published of our calls who no longer has them: what he said last is said again, rightly."""
+        topic = self._topic
+        strangers = await hands.answered(lambda: topic.strangers(topic.records, ready), "say its ends")
+        if strangers:
+            entries = await hands.answered(lambda: topic.records_from(strangers), "read")
+            news = self._noted(entries)
+            for partition in strangers:
+                ready[partition].state.ahead |= {e.key for e in entries if e.partition == partition} & news
+            self._handler.offer(news)
+
+    def _snapshot(self, part: Part, records_from: int) -> Snapshot:
+        state = part.state
+        about = About(
+            fingerprint=self._fingerprint,
+            partitions=self._topic.partitions,
+            records_from=records_from,
+            clock_ns=self._fold.clocks_ns.get(state.partition),
+            since_ns=part.since_ns,
+            newest_ns=self._fold.windows.part(state.partition).newest_ns,
+        )
+        changes = state.changes(all_of_it=part.all_anew)
+        part.all_anew = False
+        return part.slots.snapshot(changes, offset=part.next_offset, about=about_bytes(about))
+
+    async def _append(self, hands: Hands, records: Sequence[Outgoing]) -> None:
+        if records:
+            await hands.append(Batch(self._topic.state, records))

@@ -1,0 +1,180 @@
+"""All that a worker holds of one partition, as values by key: what changed since it was last saved, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from earwitness.consumers.fold import FORGOTTEN, HeldCall, TimelineFold
+from earwitness.consumers.ledger import Ledger, Published
+from earwitness.consumers.state_slots import Doubt
+from earwitness.consumers.state_values import About, SavedCall, SavedLabels, SavedRevision, packed, unpacked
+from earwitness.monitor.calls.bounds import Bounds
+from earwitness.monitor.calls.saved import KeptCall, NotSaved
+from earwitness.monitor.measures import saved_buckets
+from earwitness.monitor.measures.buckets import KEPT_STEPS
+from earwitness.monitor.measures.saved_buckets import SavedBucket
+from earwitness.monitor.measures.sums import Sums
+
+CALL, BUCKET, FORGOT, AHEAD = "call:", "bucket:", "forgotten:", "ahead:"
+SEGMENT: Final = 500
+"""Ids of calls that are forgotten together."""
+
+Values = dict[str, bytes | None]
+
+
+@dataclass(slots=True)
+class PartitionState:
+    """What of a partition was saved, and the way from the fold to that and back."""
+
+    partition: int
+    fold: TimelineFold
+    ledger: Ledger
+    bounds: Bounds
+    ahead: set[str] = field(default_factory=set[str])
+    """Calls of which somebody published something who was further than we are: we have none of their events yet."""
+    _buckets: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    _calls: set[str] = field(default_factory=set[str])
+    _forgotten: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+
+    def changes(self, *, all_of_it: bool = False) -> Values:
+        """The values that changed since the last call of this, None for those that went; or all."""
+        return self._bucket_changes(all_of_it) | self._call_changes(all_of_it) | self._others(all_of_it)
+
+    def restore(self, values: dict[str, bytes], about: About) -> None:
+        """Put saved values in the place of whatever the fold has of this partition. Raises Doubt, and then the fold has
+        nothing of it."""
+        buckets: dict[tuple[int, int], Sums] = {}
+        calls: list[tuple[HeldCall, SavedCall]] = []
+        ahead: dict[str, list[SavedRevision]] = {}
+        try:
+            for key, body in values.items():
+                kind, _, name = key.partition(":")
+                if kind + ":" == BUCKET:
+                    step_s, _, index = name.partition(":")
+                    sums = saved_buckets.restored(unpacked(body, SavedBucket), self.fold.windows)
+                    buckets[int(step_s), int(index)] = sums
+                elif kind + ":" == CALL:
+                    calls.append(self._call(unpacked(body, SavedCall)))
+                elif kind + ":" == AHEAD:
+                    ahead[name] = unpacked(body, list[SavedRevision])
+                elif kind + ":" == FORGOT:
+                    self._forgotten[int(name)] = unpacked(body, list[str])
+        except (NotSaved, saved_buckets.NotSaved, ValueError) as error:
+            raise Doubt(f"a value of it makes no sense: {error}") from error
+        saved_buckets.put_back(self.fold.windows, self.partition, buckets, about.newest_ns)
+        for held, saved in calls:
+            self._hold(held, saved)
+        for call_id, published in ahead.items():
+            self._put_back(call_id, published)
+            self.ahead.add(call_id)
+        self.fold.forgotten.update(
+            (call_id, self.partition) for number in sorted(self._forgotten) for call_id in self._forgotten[number]
+        )
+        if about.clock_ns is not None:
+            self.fold.clocks_ns[self.partition] = about.clock_ns
+        self._buckets = set(buckets)
+
+    def _bucket_changes(self, all_of_it: bool) -> Values:
+        windows = self.fold.windows
+        buckets = windows.part(self.partition)
+        buckets.settle(max(KEPT_STEPS))
+        changed: Values = {}
+        gone, self._buckets = self._buckets, set()
+        for step_s, tier in buckets.tiers.items():
+            steps = tier.steps
+            for index in steps if all_of_it else sorted(tier.changed):
+                changed[f"{BUCKET}{step_s}:{index}"] = packed(saved_buckets.saved(tier.sums(index), windows))
+            tier.changed.clear()
+            self._buckets.update((step_s, index) for index in steps)
+        return changed | {f"{BUCKET}{step_s}:{index}": None for step_s, index in gone - self._buckets}
+
+    def _call_changes(self, all_of_it: bool) -> Values:
+        changed: Values = {}
+        gone, self._calls = self._calls, set()
+        touched = self.ledger.touched
+        for call_id, held in self.fold.held.items():
+            timeline = held.timeline
+            if held.partition != self.partition or not isinstance(timeline, KeptCall):
+                continue
+            self._calls.add(call_id)
+            gone.discard(call_id)
+            if all_of_it or timeline.changed or call_id in touched:
+                touched.discard(call_id)
+                changed[CALL + call_id] = packed(self._saved(held, timeline))
+        return changed | dict.fromkeys(CALL + call_id for call_id in gone)
+
+    def _saved(self, held: HeldCall, timeline: KeptCall) -> SavedCall:
+        call_id = held.call_id
+        return SavedCall(
+            call_id,
+            held.offset_ns,
+            held.as_of_ns,
+            held.waits_ns,
+            held.presses_ns,
+            held.broken,
+            [SavedLabels(*pair) for pair in self.fold.windows.label_sets.of_call(call_id).items()],
+            self._published(call_id),
+            timeline.saved(),
+        )
+
+    def _call(self, saved: SavedCall) -> tuple[HeldCall, SavedCall]:
+        width = len(self.fold.windows.label_sets.keys)
+        if any(len(labels.wanted) != width or len(labels.given) != width for labels in saved.labels):
+            raise NotSaved("a call has other label keys than are declared")
+        timeline = KeptCall.restored(saved.timeline, bounds=self.bounds)
+        held = HeldCall(saved.call_id, timeline, self.partition, offset_ns=saved.offset_ns, as_of_ns=saved.as_of_ns)
+        held.waits_ns, held.presses_ns, held.broken = saved.waits_ns, saved.presses_ns, saved.broken
+        return held, saved
+
+    def _hold(self, held: HeldCall, saved: SavedCall) -> None:
+        call_id, sets = held.call_id, self.fold.windows.label_sets
+        sets.put_back(call_id, {labels.wanted: labels.given for labels in saved.labels})
+        if saved.labels:
+            held.number = sets.number_for(saved.labels[-1].given)
+        self._put_back(call_id, saved.published)
+        self.fold.hold(held)
+        self._calls.add(call_id)
+
+    def _others(self, all_of_it: bool) -> Values:
+        return self._forgotten_changes(all_of_it) | self._ahead_changes(all_of_it)
+
+    def _ahead_changes(self, all_of_it: bool) -> Values:
+        changed: Values = {}
+        for call_id in list(self.ahead):
+            if call_id in self.fold.held or call_id in self.fold.forgotten:
+                self.ahead.discard(call_id)
+                changed[AHEAD + call_id] = None
+            elif all_of_it or call_id in self.ledger.touched:
+                self.ledger.touched.discard(call_id)
+                changed[AHEAD + call_id] = packed(self._published(call_id))
+        return changed
+
+    def _published(self, call_id: str) -> list[SavedRevision]:
+        return [SavedRevision(record_id, *known) for record_id, known in self.ledger.of_call(call_id).items()]
+
+    def _put_back(self, call_id: str, published: list[SavedRevision]) -> None:
+        self.ledger.put_back(
+            call_id, {one.record_id: Published(one.revision, one.digest, one.final) for one in published}
+        )
+
+    def _forgotten_changes(self, all_of_it: bool) -> Values:
+        fold, segments = self.fold, self._forgotten
+        new = [call_id for call_id, partition in fold.newly_forgotten if partition == self.partition]
+        fold.newly_forgotten = [one for one in fold.newly_forgotten if one[1] != self.partition]
+        changed: set[int] = set(segments) if all_of_it else set()
+        for call_id in new:
+            last = max(segments, default=-1)
+            if last < 0 or len(segments[last]) >= SEGMENT:
+                last += 1
+                segments[last] = []
+            segments[last].append(call_id)
+            changed.add(last)
+        found: Values = {f"{FORGOT}{number}": packed(segments[number]) for number in changed}
+        while (
+            sum(map(len, segments.values())) - len(segments[min(segments, default=0)] if segments else ()) >= FORGOTTEN
+        ):
+            oldest = min(segments)
+            del segments[oldest]
+            found[f"{FORGOT}{oldest}"] = None
+        return found

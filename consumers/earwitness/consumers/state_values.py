@@ -1,0 +1,122 @@
+"""What is said of a partition on the state topic: the shapes of the values, as bytes and back.
+
+Others may write to the topic, so everything is decoded into a type and nothing of it is ever run.
+"""
+
+from __future__ import annotations
+
+import zlib
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final, TypeVar
+
+import msgspec
+
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.state_slots import Doubt
+
+T = TypeVar("T")
+
+SHAPES: Final = 1
+"""Of this module: what was written in others is not read."""
+MOST_BYTES: Final = 256 * 1024 * 1024
+"""Of one value when it is unpacked; no real one comes near."""
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What the manifest says of the state beside its offset.
+
+    ``fingerprint``: of the settings and of the version under which it was worked out. ``partitions``: of the events.
+    ``records_from``: from where on the records topic may hold what the state does not know of. ``clock_ns``: append
+    time of the newest event. ``since_ns``: see `Windows`. ``newest_ns``: wall time of the newest bucket.
+    """
+
+    fingerprint: str
+    partitions: int
+    records_from: int
+    clock_ns: int | None
+    since_ns: int | None
+    newest_ns: int | None
+
+
+class SavedLabels(msgspec.Struct, array_like=True, frozen=True):
+    """The label set that a call's records were first given, and what they asked for."""
+
+    wanted: tuple[str, ...]
+    given: tuple[str, ...]
+
+
+class SavedRevision(msgspec.Struct, array_like=True, frozen=True):
+    """What was last published of a record."""
+
+    record_id: str
+    revision: int
+    digest: bytes
+    final: bool
+
+
+class SavedCall(msgspec.Struct, array_like=True, frozen=True):
+    """A held call. ``timeline`` is what ``monitor.calls.saved`` made of it."""
+
+    call_id: str
+    offset_ns: int | None
+    as_of_ns: int
+    waits_ns: int | None
+    presses_ns: int | None
+    broken: bool
+    labels: list[SavedLabels]
+    published: list[SavedRevision]
+    timeline: bytes
+
+
+def fingerprint(settings: MonitorSettings) -> str:
+    """Of all that decides what a state means: under another one it is worked out again from the log."""
+    try:
+        release = version("earwitness")
+    except PackageNotFoundError:
+        release = "unknown"
+    labels = sorted((key, None if values is None else sorted(values)) for key, values in settings.label_keys.items())
+    told = (
+        SHAPES,
+        release,
+        settings.bounds,
+        labels,
+        settings.max_label_values,
+        settings.max_label_sets,
+        settings.call_kept_s,
+        settings.future_s,
+    )
+    return blake2b(repr(told).encode(), digest_size=12).hexdigest()
+
+
+def packed(value: object) -> bytes:
+    """A value as few bytes."""
+    return zlib.compress(_ENCODE(value), 1)
+
+
+def unpacked(body: bytes, kind: type[T]) -> T:
+    """The value again. Raises Doubt where it is not of that kind."""
+    try:
+        unzip = zlib.decompressobj()
+        plain = unzip.decompress(body, MOST_BYTES)
+        if not unzip.eof:
+            raise Doubt("a value of it is too long, or cut")
+        return msgspec.msgpack.decode(plain, type=kind)
+    except (zlib.error, msgspec.MsgspecError) as error:
+        raise Doubt(f"a value of it cannot be read as {kind.__name__}") from error
+
+
+def about_of(body: bytes) -> About:
+    """What the manifest says. Raises Doubt."""
+    try:
+        return msgspec.msgpack.decode(body, type=About)
+    except msgspec.MsgspecError as error:
+        raise Doubt("its manifest says what this version does not understand") from error
+
+
+def about_bytes(about: About) -> bytes:
+    """For the manifest."""
+    return _ENCODE(about)
+
+
+_ENCODE: Final = msgspec.msgpack.Encoder().encode
