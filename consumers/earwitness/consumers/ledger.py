@@ -12,7 +12,6 @@ from typing import NamedTuple
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.contract.wire import encode
 
-
 AMBIGUOUS = b""
 """The digest of a revision that was published with different contents: no record has it."""
 
