@@ -19,6 +19,7 @@ from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.log.protocol import Outgoing
 from earwitness.monitor.log.topics import topic_specs
+from earwitness.monitor.measures.windows import Windows
 
 S = 1_000_000_000
 
@@ -58,14 +59,23 @@ async def typed(place: Place, folder: Path, *arguments: str) -> str:
     return out.decode()
 
 
-async def shown(monitor: Monitor, cell: str) -> None:
-    """Wait until the monitor's windows have the overlap in that cell."""
-    async with asyncio.timeout(ANSWER_WITHIN_S):
-        while True:
-            found = monitor.fold.windows.read("overlaps", window_s=3_600, as_of_ns=time.time_ns()).by_class
-            if {name for name, count in found.items() if count and "/" in name} == {cell}:
-                return
-            await asyncio.sleep(0.02)
+class Watched:
+    """What the windows of a running monitor show, as of its last tick."""
+
+    def __init__(self) -> None:
+        self._cells: set[str] = set()
+        self._ticked = asyncio.Condition()
+
+    async def on_tick(self, windows: Windows, now_ns: int) -> None:
+        found = windows.read("overlaps", window_s=3_600, as_of_ns=now_ns).by_class
+        async with self._ticked:
+            self._cells = {name for name, count in found.items() if count and "/" in name}
+            self._ticked.notify_all()
+
+    async def shows(self, cell: str) -> bool:
+        """Wait until the overlap is in that cell, and in no other."""
+        async with asyncio.timeout(ANSWER_WITHIN_S), self._ticked:
+            return await self._ticked.wait_for(lambda: self._cells == {cell})
 
 
 @pytest.mark.parametrize("kind", ["embedded", pytest.param("kafka", marks=pytest.mark.kafka)])
@@ -80,21 +90,23 @@ async def test_a_label_reaches_a_running_monitor(kind: str, tmp_path: Path, requ
     events = a_call(time.time_ns() - 10 * S)
     await log.append(place.topic, [Outgoing(event.call_id, encode(event)) for event in events])
     stop = asyncio.Event()
-    monitor = Monitor(log, MonitorSettings(metrics=False, group=f"g-{prefix}"), stop=stop)
+    watched = Watched()
+    settings = MonitorSettings(metrics=False, group=f"g-{prefix}")
+    monitor = Monitor(log, settings, stop=stop, on_tick=watched.on_tick)
     running = asyncio.create_task(monitor.run())
     try:
-        await shown(monitor, "TN/backchannel")
+        assert await watched.shows("TN/backchannel")
         assert "FN" in await typed(place, tmp_path, "c1", "o1", "wanted", "--author", "anna")
-        await shown(monitor, "FN/")
+        assert await watched.shows("FN/")
         both = await asyncio.gather(
             typed(place, tmp_path, "c1", "o1", "not", "--class", "noise", "--author", "ben"),
             typed(place, tmp_path, "c1", "o1", "not", "--class", "noise", "--author", "ben"),
         )
         assert all("TN" in one for one in both)
-        await shown(monitor, "TN/noise")
+        assert await watched.shows("TN/noise")
         assert "human (ben)" in await typed(place, tmp_path, "c1")
         await typed(place, tmp_path, "c1", "o1", "--clear")
-        await shown(monitor, "TN/backchannel")
+        assert await watched.shows("TN/backchannel")
     finally:
         stop.set()
         await running

@@ -98,14 +98,15 @@ def test_a_relay_whose_target_is_away_waits_says_so_and_ends_at_a_signal(
     relay: tuple[subprocess.Popen[str], str], log_path: Path, capsys: Capture
 ) -> None:
     process, page = relay
-    for _ in range(200):
+    status, text = asked(f"{page}/readyz")
+    metrics = asked(f"{page}/metrics")[1]
+    while "the log does not answer" not in text or "lag_records 30.0" not in metrics:
+        with pytest.raises(subprocess.TimeoutExpired):  # it looks once a second, and does not end by itself
+            process.wait(0.1)
         status, text = asked(f"{page}/readyz")
-        if "the log does not answer" in text and "lag_records 30.0" in asked(f"{page}/metrics")[1]:
-            break
-        time.sleep(0.1)
+        metrics = asked(f"{page}/metrics")[1]
     assert status == 503
     assert asked(f"{page}/healthz") == (200, "ok\n")
-    metrics = asked(f"{page}/metrics")[1]
     assert "earwitness_relay_lag_records 30.0" in metrics
     assert "earwitness_relay_target_up 0.0" in metrics
     assert 'earwitness_relay_lost_total{reason="retention"} 0.0' in metrics
