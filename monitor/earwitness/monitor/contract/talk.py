@@ -7,7 +7,19 @@ from typing import Literal
 from earwitness.monitor.contract.event import Event, Evidence, Ns, Party
 
 
-class SpeechStarted(Event):
+class _SpeechEdge(Event):
+    """Where a party's sound begins or ends."""
+
+    party: Party
+    evidence: Evidence
+    edge_ns: Ns
+    correction_ns: int = 0
+    delay_known: bool = True
+    participant: str | None = None
+    snr_db: float | None = None
+
+
+class SpeechStarted(_SpeechEdge):
     """A party began to make sound at ``edge_ns``; ``correction_ns`` is what the detector's own delay took off.
 
     ``delay_known`` is False where a service gives its word some time after the fact and nobody knows how long: then
@@ -15,29 +27,15 @@ class SpeechStarted(Event):
     """
 
     kind: Literal["speech_started"] = "speech_started"
-    party: Party
-    evidence: Evidence
-    edge_ns: Ns
-    correction_ns: int = 0
-    delay_known: bool = True
-    participant: str | None = None
-    snr_db: float | None = None
 
 
-class SpeechEnded(Event):
+class SpeechEnded(_SpeechEdge):
     """A party fell silent at ``edge_ns``; ``correction_ns`` and ``delay_known`` as at its beginning."""
 
     kind: Literal["speech_ended"] = "speech_ended"
-    party: Party
-    evidence: Evidence
-    edge_ns: Ns
-    correction_ns: int = 0
-    delay_known: bool = True
-    participant: str | None = None
     voiced_ns: Ns | None = None
     inferred: bool = False
     """True where no end was heard and the last audio that arrived stands for it."""
-    snr_db: float | None = None
     echo: bool = False
     """True where the sound is the other party's own, come back on this party's line: nobody spoke."""
 
