@@ -175,6 +175,18 @@ def test_d12_what_comes_after_a_minute_was_published_is_added_counted_and_restat
     assert read(windows, "containment", hour_ns + 125 * S).restated == 0
 
 
+def test_what_is_taken_back_late_leaves_no_class_and_no_label_set(overlap: Any, hour_ns: int) -> None:
+    windows = Windows()
+    talked_through = overlap(at_s=-400, cell="TN", wanted="no", want_class="noise")
+    windows.apply(None, talked_through, arrived_ns=hour_ns)
+    gone = overlap(at_s=-400, cell="TN", wanted="no", want_class="noise", retracted=True, revision=1)
+    windows.apply(talked_through, gone, arrived_ns=hour_ns)
+
+    assert read(windows, "selectivity", hour_ns, 1_800).by_class == {}
+    assert windows.groups(["agent"], window_s=1_800, as_of_ns=hour_ns) == []
+    assert windows.late == 2
+
+
 def test_a08_94_delays_and_6_the_size_of_the_epoch(turn: Any, hour_ns: int) -> None:
     windows = Windows()
     for i in range(100):

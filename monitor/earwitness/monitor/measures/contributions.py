@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.measures import call_rules, slots, talk_rules
-from earwitness.monitor.measures.tally import Fields, Tallies, parted
+from earwitness.monitor.measures.tally import Fields, Tallies, fields_of, parted
 
 
 class What(IntEnum):
@@ -58,4 +58,4 @@ def tallies(fields: Fields) -> Tallies:
 
 def contributions(record: AnyRecord) -> tuple[Contribution, ...]:
     """All that a revision of a record counts for; nothing where it was taken back."""
-    return tuple(Contribution(*parted(name), _WHAT[slot], amount) for name, slot, amount in tallies(record.__dict__))
+    return tuple(Contribution(*parted(name), _WHAT[slot], amount) for name, slot, amount in tallies(fields_of(record)))

@@ -56,6 +56,8 @@ class Binning:
         self.high = len(self.edges)
         if self.high >= _QUARTER:
             raise ValueError(f"{self.id}: {self.high} bins are more than {_QUARTER - 1}")
+        self.middles: npt.NDArray[np.float64] = np.array([*self._middles, 0.0], np.float64)
+        """What stands for each bin; 0 for the outer two, see `middle_ns`."""
         self.edges_array: npt.NDArray[np.int64] = np.array(self.edges, np.int64)
 
     def bin_of(self, value_ns: int) -> int:

@@ -12,7 +12,7 @@ from typing import Final
 
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.measures.reading import Labels
-from earwitness.monitor.measures.tally import Fields
+from earwitness.monitor.measures.tally import Fields, fields_of
 
 OTHER: Final = "other"
 OVERFLOW: Final = "~other"
@@ -51,7 +51,7 @@ class LabelSets:
 
     def number_of(self, record: AnyRecord) -> int:
         """The set that a record counts under."""
-        return self.number_by(record.__dict__)
+        return self.number_by(fields_of(record))
 
     def number_by(self, fields: Fields) -> int:
         """The set that a record with these fields counts under."""

@@ -124,7 +124,7 @@ def _selectivity(klass: str | None, by_class: ByClass) -> Fields:
         "count": sum(above for above, _ in pairs),
         "denominator": denominator,
         "rate": sum(rates) / len(rates) if rates else None,
-        "by_class": {name: own.get(COUNT, 0) for name, own in by_class.items() if name},
+        "by_class": {name: own.get(COUNT, 0) for name, own in by_class.items() if name and DENOMINATOR in own},
     }
 
 

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from earwitness.monitor.measures.slots import CLASSES, STRIDE
+from earwitness.monitor.measures.slots import CLASSES, RESTATED, STRIDE
 from earwitness.monitor.measures.sums import Integers, Pile, Sums, added, summed
 
 Slots = dict[int, int]
@@ -68,8 +68,8 @@ class RunningWindow:
         return self._pile.whole()
 
     def sets(self) -> list[int]:
-        """The numbers of the label sets that it has something of."""
-        return sets_in(self.sums())
+        """The numbers of the label sets that it has something of; what was taken back late leaves none."""
+        return sets_in(self.sums().keys[self.sums().keys % STRIDE != RESTATED])
 
     def of_sets(self, numbers: Sequence[int], classes: Sequence[int]) -> dict[int, Slots]:
         """The sum over label sets, of some classes: by class, then by slot."""
@@ -86,9 +86,9 @@ class RunningWindow:
         return _by_class(*summed(keys[at] % _SET, amounts[at]), classes)
 
 
-def sets_in(sums: Sums) -> list[int]:
-    """The numbers of the label sets that sums have something of, in order."""
-    numbers = sums.keys // _SET
+def sets_in(keys: Integers) -> list[int]:
+    """The numbers of the label sets of some keys, in order."""
+    numbers = keys // _SET
     return [] if not len(numbers) else numbers[np.flatnonzero(np.diff(numbers, prepend=-1))].tolist()
 
 

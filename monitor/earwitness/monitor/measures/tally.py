@@ -7,8 +7,9 @@ its attributes, and what they always say is made once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.measures.catalogue import BY_NAME, S
 from earwitness.monitor.measures.slots import COUNT, DENOMINATOR, ELIGIBLE, INVALID, VALUES
 
@@ -22,6 +23,15 @@ Tallies = Sequence[Tally]
 LONGEST_CALL_NS: Final = 7_200 * S
 """No duration inside a call is longer; what claims to be is invalid (A08)."""
 LEAST_NS: Final = {measure.name: measure.least_ns for measure in BY_NAME.values()}
+
+
+def fields_of(record: AnyRecord) -> Fields:
+    """The fields of a record, be it a model or the struct that the fast decoder makes of its bytes."""
+    try:
+        return record.__dict__
+    except AttributeError:
+        names: tuple[str, ...] = cast(Any, record).__struct_fields__
+        return {"kind": record.kind} | {name: getattr(record, name) for name in names}
 
 
 def named(measure: str, klass: str) -> str:

@@ -18,16 +18,19 @@ from earwitness.monitor.measures.contributions import RULES, tallies
 from earwitness.monitor.measures.exemplars import SHOWN_BY, WITH_CASES, Cases, Worst, cases
 from earwitness.monitor.measures.histogram import UnlikeHistograms, default_binning
 from earwitness.monitor.measures.label_sets import LabelKeys, LabelSets
-from earwitness.monitor.measures.reading import Exemplar, Labels, Reading
+from earwitness.monitor.measures.percentiles import percentile_by_set
+from earwitness.monitor.measures.reading import Exemplar, Labels, Quantile, Reading
 from earwitness.monitor.measures.readout import read_out
 from earwitness.monitor.measures.running import RunningWindow, sets_in
 from earwitness.monitor.measures.slots import CLASSES, RESTATED, STRIDE
-from earwitness.monitor.measures.tally import Fields, Tallies, Tally
+from earwitness.monitor.measures.tally import Fields, Tallies, Tally, fields_of
 
 STEP_OF: Final = {
     60: 10, 300: 10, 1_800: 60, 3_600: 60, 7_200: 60, 21_600: 600, 86_400: 600, 259_200: 3_600, 604_800: 3_600,
 }  # fmt: skip
 """Windows in seconds, and the steps in which they move. Those of 3 d and 7 d hold counts and the headline only."""
+FINEST_STEP_S: Final = 10
+"""Other windows, of up to 5 min, move in steps of these."""
 LONG_STEP_S: Final = 3_600
 LATE_STEP_S: Final = 60
 GRACE_NS: Final = 60 * S
@@ -64,10 +67,11 @@ class Windows:
         """Changes that came after their minute was published."""
         self.late_by_ns = 0
         """By how much the latest of them was late."""
-        self._windows = {s: RunningWindow(s // STEP_OF[s]) for s in windows_s}
+        self._steps = {window_s: STEP_OF.get(window_s, FINEST_STEP_S) for window_s in windows_s}
+        self._windows = {window_s: RunningWindow(window_s // step_s) for window_s, step_s in self._steps.items()}
         self._by_step: dict[int, list[RunningWindow]] = {}
         for window_s, window in self._windows.items():
-            self._by_step.setdefault(STEP_OF[window_s], []).append(window)
+            self._by_step.setdefault(self._steps[window_s], []).append(window)
         self._worst = {60: Worst(60, 150), LONG_STEP_S: Worst(LONG_STEP_S, 170)}
         self._binning = default_binning()
 
@@ -83,7 +87,7 @@ class Windows:
         of the log that the record comes from, the same for all its revisions.
         Raises UnlikeHistograms for a record that was worked out under other bounds.
         """
-        now = new.__dict__
+        now = fields_of(new)
         if now["bounds"] != self.bounds:
             raise UnlikeHistograms(f"a record under bounds {new.bounds} cannot be added to windows under {self.bounds}")
         buckets = self.parts.get(part) or self.part(part)
@@ -94,7 +98,7 @@ class Windows:
             if after:
                 self._note(buckets, wall_ns, number, after, arrived_ns)
         else:
-            was = old.__dict__
+            was = fields_of(old)
             before, old_number = tallies(was), self.label_sets.number_by(was)
             if was["event_wall_ns"] != wall_ns or old_number != number:
                 self._note(buckets, was["event_wall_ns"], old_number, (), arrived_ns, removed=before)
@@ -150,10 +154,20 @@ class Windows:
             live = sum(count for labels, count in self.live.items() if wanted <= set(labels))
             return Reading(measure, window_s, as_of_ns, where, n=live, count=live)
         source = named.measure.view_of or named.measure.name
-        if STEP_OF[window_s] == LONG_STEP_S and not kept_long(source):
+        if self._steps[window_s] == LONG_STEP_S and not kept_long(source):
             raise KeyError(f"{source} is not kept for {window_s} s: windows over 24 h hold counts and the headline")
         found = read_out(named.measure, named.klass, self._sums(source, window_s, end_ns, where))
         return Reading(measure, window_s, as_of_ns, where, complete=complete, **found)
+
+    def percentiles(self, measure: str, permille: int, *, window_s: int, as_of_ns: int) -> dict[Labels, Quantile]:
+        """A percentile (``permille`` 950: p95) of a measure, or of one class of it, for every label set that has any:
+        what `read` says of them one by one. Raises KeyError as `read` does."""
+        named = parse(measure)
+        _, end_ns = self.span(window_s, as_of_ns)
+        sums, binning = self._moved(window_s, end_ns).sums(), self._binning
+        number, only = self.classes.number(named.measure.name, named.klass or ""), not named.measure.ranks_censored
+        found = percentile_by_set(sums, number, permille, binning, answered_only=only)
+        return {self.label_sets.labels_of(label_set): quantile for label_set, quantile in found.items()}
 
     def groups(self, by: Sequence[str], *, window_s: int, as_of_ns: int) -> list[Labels]:
         """The distinct values of the keys ``by`` among label sets seen in the window, sorted."""
@@ -180,7 +194,7 @@ class Windows:
         """The wall time that a window covers: from, inclusive, to, exclusive. Raises KeyError where it is not kept."""
         if window_s not in self._windows:
             raise KeyError(f"no window of {window_s} s; kept are {', '.join(map(str, self._windows))}")
-        step_ns = STEP_OF[window_s] * S
+        step_ns = self._steps[window_s] * S
         end_ns = -(-as_of_ns // step_ns) * step_ns
         return end_ns - window_s * S, end_ns
 
@@ -190,7 +204,7 @@ class Windows:
         return self.watermark_ns is None or self.watermark_ns >= until_ns
 
     def _moved(self, window_s: int, end_ns: int) -> RunningWindow:
-        window, step_s = self._windows[window_s], STEP_OF[window_s]
+        window, step_s = self._windows[window_s], self._steps[window_s]
         for buckets in self.parts.values():
             buckets.settle(step_s)
         window.move(end_ns // (step_s * S))
@@ -248,7 +262,7 @@ class Windows:
     def _retain_labels(self) -> None:
         used: set[int] = set()
         for buckets in self.parts.values():
-            used |= {number for _, _, sums in buckets.all_sums() for number in sets_in(sums)}
+            used |= {number for _, _, sums in buckets.all_sums() for number in sets_in(sums.keys)}
         self.label_sets.retain(used)
 
 
