@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from operator import itemgetter
 from typing import NamedTuple
 
 from earwitness.processors.losses import Losses, Reason
@@ -81,6 +82,14 @@ class Buffer:
         never, some, first = self._lanes
         with self._lock:
             upto = self._count
+            if (
+                self._bytes <= max_bytes and len(self) <= max_items
+            ):  # As a rule: everything, in the order of its putting.
+                items = [item for _, item in sorted([*never, *some, *first], key=_number_of)]
+                for lane in self._lanes:
+                    lane.clear()
+                self._bytes = 0
+                return Taken(items, upto)
             while never or some or first:
                 lane = some
                 if not (some and not never and not first):  # Mostly there is one kind only.
@@ -106,6 +115,9 @@ class Buffer:
                 self._bytes -= len(old.payload) + ITEM_OVERHEAD_BYTES
                 self._losses.note(old, self.reason)
         return self._bytes + size <= limit
+
+
+_number_of = itemgetter(0)
 
 
 def _number(lane: deque[tuple[int, Outbound]]) -> int:

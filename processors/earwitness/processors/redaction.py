@@ -28,10 +28,9 @@ from earwitness.processors.personal_data import (
 )
 from earwitness.processors.placeholders import MAX_LENGTH, Piece, Placeholder, PlaceholderMaker
 from earwitness.processors.sink import Redactor
-from earwitness.processors.spelled_email import may_spell
-from earwitness.processors.spoken_digits import may_dictate, plain_words
 from earwitness.processors.text_bound import DEFAULT_TEXT_BYTES, bounded
 from earwitness.processors.text_fields import NEVER_TEXT, TEXT_FIELDS, Treatment
+from earwitness.processors.worth_a_look import worth_a_look
 
 log = logging.getLogger("earwitness.redaction")
 
@@ -39,8 +38,6 @@ Hook = Callable[[str], "str | Iterable[tuple[int, int, str]]"]
 """The user's own finder: gets a text; gives it back without personal data, or spans of it as (start, end, kind)."""
 
 _MOST_ROUNDS = 8
-_LOOK = re.compile(r"[\d@<]")
-_LOOK_ASCII = re.compile(r"[0-9@<]")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _UNREDACTABLE = re.compile(r"<unredactable:\d{1,5}>")
 _JSON_START = re.compile(r'\s*[\[{"\d-]')
@@ -148,7 +145,7 @@ class Redaction:
         return self._placeholders.make("dtmf", "", length=len(text)).text
 
     def _json(self, text: str, cut: bool) -> str:
-        if not self._hooks and "\\" not in text and not _worth_a_look(text):
+        if not self._hooks and "\\" not in text and not worth_a_look(text):
             return json.dumps(text, ensure_ascii=False) if cut and _JSON_START.match(text) else text
         if _JSON_START.match(text):
             try:
@@ -175,7 +172,7 @@ class Redaction:
         return node
 
     def _redact(self, text: str, finders: Iterable[Finder]) -> str:
-        if not self._hooks and not _worth_a_look(text):
+        if not self._hooks and not worth_a_look(text):
             return text
         if _UNREDACTABLE.fullmatch(text):
             return text
@@ -262,14 +259,6 @@ def _warn_once() -> None:
         "no EARWITNESS_SECRET: equal numbers in redacted text get equal hashes within this process only; "
         "set one secret for all bots of the site"
     )
-
-
-def _worth_a_look(text: str) -> bool:
-    """Whether the text can hold anything that is looked for: most sentences cannot, and cost no more than this."""
-    if (_LOOK_ASCII if text.isascii() else _LOOK).search(text) is not None:
-        return True
-    words = plain_words(text)
-    return may_dictate(words) or may_spell(words)
 
 
 def _hook(entry: Hook | tuple[str, str | re.Pattern[str]]) -> Hook:

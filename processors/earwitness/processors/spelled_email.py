@@ -11,15 +11,15 @@ from earwitness.processors.spoken_digits import plain
 
 _WORD = re.compile(r"[^\W_]+|@")
 _GAP = re.compile(r"[\s\-\u2010\u2011]{1,3}\Z")
-_AT = words("at @ arroba chiocciola arobase klammeraffe")
-_DOT = words("dot point punkt punto ponto period")
+AT_WORDS = words("at @ arroba chiocciola arobase klammeraffe")
+DOT_WORDS = words("dot point punkt punto ponto period")
 _MARKS = {
-    **dict.fromkeys(_DOT, "."),
+    **dict.fromkeys(DOT_WORDS, "."),
     **dict.fromkeys(words("underscore unterstrich"), "_"),
     **dict.fromkeys(words("dash hyphen minus bindestrich tiret guion"), "-"),
     "plus": "+",
 }
-JOINING_WORDS = _AT | _MARKS.keys()
+JOINING_WORDS = AT_WORDS | _MARKS.keys()
 """Words that stand inside a spoken address, with more to come."""
 _DIGITS = {word: said for language in reversed(LANGUAGES) for word, said in language.units.items() if len(said) == 1}
 _WRITTEN = {**_DIGITS, **_MARKS}
@@ -43,7 +43,7 @@ class _Token(NamedTuple):
 
 def may_spell(spoken: Collection[str]) -> bool:
     """Whether these plain words hold an "at" and a "dot": a cheap look before the search."""
-    return not _DOT.isdisjoint(spoken) and not _AT.isdisjoint(spoken)
+    return not DOT_WORDS.isdisjoint(spoken) and not AT_WORDS.isdisjoint(spoken)
 
 
 def find_spelled_emails(text: str) -> Iterator[SpelledEmail]:
@@ -51,7 +51,7 @@ def find_spelled_emails(text: str) -> Iterator[SpelledEmail]:
     tokens = [_Token(plain(m.group()), m.start(), m.end()) for m in _WORD.finditer(text)]
     free_from = 0
     for at, token in enumerate(tokens):
-        if token.word not in _AT:
+        if token.word not in AT_WORDS:
             continue
         domain = _domain(text, tokens, at + 1)
         first = _local_part(text, tokens, at, free_from)
@@ -99,13 +99,13 @@ def _domain(text: str, tokens: list[_Token], at: int) -> int | None:
     most = min(len(tokens), at + _MOST_WORDS)
     while at < most and _close(text, tokens, at):
         word = tokens[at].word
-        if word in _AT:
+        if word in AT_WORDS:
             break
         if word in _MARKS:
-            dotted = word in _DOT
+            dotted = word in DOT_WORDS
         else:
             last = tokens[at - 1].word
-            if last not in _AT and last not in _MARKS and len(last) > 1:
+            if last not in AT_WORDS and last not in _MARKS and len(last) > 1:
                 break
             if dotted and word.isalpha() and len(word) > 1:
                 end = at + 1

@@ -27,10 +27,9 @@ class RecordTooLarge(LogRefused):
     """One record is over the log's limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(NamedTuple):
     """A record to append. ``value`` None is a tombstone on a compacted topic. ``partition`` None: the key's own; given
-    for what belongs to a partition rather than to a call."""
+    for what belongs to a partition rather than to a call. A named tuple, since a bot makes one of each event."""
 
     key: str
     value: bytes | None
