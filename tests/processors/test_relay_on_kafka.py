@@ -75,10 +75,10 @@ def home(tmp_path: Path) -> Path:
 
 
 async def _site(home: Path, bootstrap: str, options: str = "") -> Site:
-    url = f"kafka://{bootstrap}/t{uuid.uuid4().hex[:10]}{options}"
+    url = f"kafka://{bootstrap}/t{uuid.uuid4().hex[:10]}"
     target = await open_log(url)
     await target.create_topics(topic_specs(target.prefix, 5))
-    return Site(home, await open_log(str(home / "log.db")), target, url)
+    return Site(home, await open_log(str(home / "log.db")), target, url + options)
 
 
 @pytest.fixture

@@ -83,10 +83,7 @@ async def stop_producer(producer: Any) -> None:
         return
     producer._closed = True
     await _ends(producer.client.close(), 0.5)
-    task = producer._sender.sender_task
-    if task is not None:
-        task.cancel()
-        await asyncio.wait([task], timeout=0.3)
+    await _ended(producer._sender.sender_task, 0.3)
 
 
 async def abandon_producer(producer: Any) -> None:
@@ -96,8 +93,7 @@ async def abandon_producer(producer: Any) -> None:
     if task is not None:
         task.cancel()
     await _ends(producer.client.close(), 1)
-    if task is not None:
-        await asyncio.wait([task], timeout=1)
+    await _ended(task, 1)
 
 
 async def stop_consumer(consumer: Any) -> None:
@@ -114,6 +110,16 @@ async def stop_consumer(consumer: Any) -> None:
 
 async def stop_admin(admin: Any) -> None:
     await _ends(admin.close(), 1)
+
+
+async def _ended(task: asyncio.Task[None] | None, seconds: float) -> None:
+    """End the task of a sender. When it is cancelled it waits for its requests under way, and a broker that hangs never
+    answers those: cancelled again while it waits, it ends the request, and then itself."""
+    for _ in range(10):
+        if task is None or task.done():
+            return
+        task.cancel()
+        await asyncio.wait([task], timeout=seconds / 10)
 
 
 async def _ends(work: Awaitable[Any], seconds: float) -> bool:
