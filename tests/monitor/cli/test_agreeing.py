@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from event_logs import written
 from pipecat_calls.recorded import record_call
 from pipecat_calls.script import Reply, Say, Script
 
 from earwitness.monitor.call_names import recording_name
 from earwitness.monitor.cli.entry import main
 from earwitness.monitor.contract.events import AnyEvent
-from earwitness.monitor.contract.wire import encode
 from earwitness.processors.bot_settings import BotSettings
 from earwitness.processors.recording import disk_executor
 
 MakeCall = Callable[..., list[AnyEvent]]
-
-
-def written(path: Path, *calls: Sequence[AnyEvent]) -> str:
-    path.write_bytes(b"\n".join(encode(event) for call in calls for event in call))
-    return str(path)
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import json
 import random
 import re
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from calls_of import sample_call
+from event_logs import written
 
 from earwitness.monitor.cli.entry import main
 from earwitness.monitor.cli.views.compare_view import COUNTED, LABELS, compare_view
@@ -39,18 +39,13 @@ def events_of(version: str, count: int, *, slow_s: float, began_ns: int | None =
     return calls
 
 
-def written(path: Path, calls: Sequence[Sequence[Any]]) -> str:
-    path.write_bytes(b"\n".join(encode(event) for call in calls for event in call))
-    return str(path)
-
-
 @pytest.fixture
 def versions(tmp_path: Path) -> Path:
     """A folder for each of two versions, the newer slower, a call a file."""
     for version, slow_s in (("41", 0.7), ("42", 1.4)):
         (tmp_path / version).mkdir()
         for n, call in enumerate(events_of(version, 12, slow_s=slow_s)):
-            written(tmp_path / version / f"{n}.jsonl", [call])
+            written(tmp_path / version / f"{n}.jsonl", call)
         (tmp_path / version / "notes.json").write_text("{}")
     return tmp_path
 
@@ -65,7 +60,7 @@ def compared(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 def test_folders_patterns_and_files_name_the_same_calls(versions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     by_folder = compared(capsys, str(versions / "41"), str(versions / "42"))
     by_pattern = compared(capsys, str(versions / "41" / "*.jsonl"), str(versions / "42" / "*.jsonl"))
-    whole = [written(versions / f"{v}.jsonl", events_of(v, 12, slow_s=s)) for v, s in (("41", 0.7), ("42", 1.4))]
+    whole = [written(versions / f"{v}.jsonl", *events_of(v, 12, slow_s=s)) for v, s in (("41", 0.7), ("42", 1.4))]
     by_file = compared(capsys, *whole)
 
     assert by_folder["a"]["calls"] == by_folder["b"]["calls"] == 12
@@ -132,7 +127,7 @@ def test_a_set_that_is_none_is_one_line(
     tmp_path: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty").mkdir()
-    written(tmp_path / "one.jsonl", events_of("41", 1, slow_s=1.0))
+    written(tmp_path / "one.jsonl", *events_of("41", 1, slow_s=1.0))
 
     assert main(["compare", *arguments]) == 2
 
@@ -144,7 +139,7 @@ def test_a_set_that_is_none_is_one_line(
 def test_calls_in_both_sets_and_other_measuring_points_are_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log = written(tmp_path / "one.jsonl", events_of("41", 2, slow_s=1.0))
+    log = written(tmp_path / "one.jsonl", *events_of("41", 2, slow_s=1.0))
     (tmp_path / "a.intervals.json").write_text('{"caller": [[1, 2]], "agent": [[2.8, 5]]}')
 
     assert main(["compare", log, log]) == 0
@@ -157,7 +152,7 @@ def test_calls_in_both_sets_and_other_measuring_points_are_said(
 
 def test_hostile_names_are_harmless(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = "x\x1b[2J\u202e.jsonl"
-    written(tmp_path / name, events_of("41", 1, slow_s=1.0))
+    written(tmp_path / name, *events_of("41", 1, slow_s=1.0))
 
     assert main(["compare", name, name]) == 0
 

@@ -7,11 +7,12 @@ import importlib
 import re
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from event_logs import written
 
 from earwitness.monitor.cli.entry import main
 from earwitness.monitor.cli.views import picture_png
@@ -24,11 +25,6 @@ from earwitness.monitor.log.protocol import Outgoing
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 S = 1_000_000_000
 MakeCall = Callable[..., list[AnyEvent]]
-
-
-def written(path: Path, *calls: Sequence[AnyEvent]) -> str:
-    path.write_bytes(b"\n".join(encode(event) for call in calls for event in call))
-    return str(path)
 
 
 @pytest.fixture
