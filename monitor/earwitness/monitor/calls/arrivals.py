@@ -66,6 +66,17 @@ class Arrivals:
         self.duplicates += 1
         return False
 
+    def state(self) -> dict[str, tuple[int, int, list[int]]]:
+        """Of each source its mark, how many events came, and the numbers above the mark."""
+        return {source: (n.next, n.count, sorted(n.above)) for source, n in self._sources.items()}
+
+    def restore(self, state: Mapping[str, tuple[int, int, Sequence[int]]], duplicates: int) -> None:
+        """The way back of `state`."""
+        self.duplicates = duplicates
+        for source, (mark, count, above) in state.items():
+            numbers = self._sources[source] = Numbers()
+            numbers.next, numbers.count, numbers.above = mark, count, set(above)
+
     def missing(self, dropped: Mapping[str, Sequence[tuple[int, int]]]) -> int:
         """Events that a gap in ``seq`` shows to be missing and nobody reported as dropped."""
         return sum(numbers.missing(dropped.get(source, ())) for source, numbers in self._sources.items())

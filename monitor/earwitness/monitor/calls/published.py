@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic_core import PydanticUndefined
 
 from earwitness.monitor.calls.page import Content, Draft
-from earwitness.monitor.calls.shelf import shelve, unshelve
+from earwitness.monitor.calls.shelf import Shelved, shelve, unshelve
+from earwitness.monitor.calls.timeline_state import PublishedState, full_record, plain_record
 from earwitness.monitor.contract.records import RECORD_TYPES, AnyRecord, Record
 
 
@@ -32,10 +33,6 @@ UNCOUNTED: Final = frozenset({"final", "text", "unspoken", "evidence", "interrup
 
 _ONCE: Final = re.compile(r"m:(?!run:).*|[taid][0-9]+", re.DOTALL)
 """Ids that nothing after their chapter comes back to."""
-
-
-_Shelved = tuple[int, str, int, bool, Content]
-"""Kind by number, id, revision, whether it was taken back, contents."""
 
 
 class Published:
@@ -97,7 +94,7 @@ class Published:
     def put_away(self, record_ids: Iterable[str]) -> int:
         """Keep records that were published together in few bytes; the shelf's number. They stand, and come back when
         somebody asks."""
-        block: list[_Shelved] = []
+        block: list[Shelved] = []
         self._shelved += 1
         shared: Content = {}
         for record_id in record_ids:
@@ -120,8 +117,7 @@ class Published:
             return self._taken.pop(shelf, [])
         shared, packed = found
         ids: list[str] = []
-        block: list[_Shelved] = unshelve(packed)
-        for kind, record_id, revision, retracted, content in block:
+        for kind, record_id, revision, retracted, content in unshelve(packed):
             self._kept[record_id] = _Kept(RECORD_TYPES[kind], content, shared, revision, retracted)
             self._shelf_of.pop(record_id, None)
             ids.append(record_id)
@@ -131,6 +127,36 @@ class Published:
         shelf = self._shelf_of[record_id]
         self._taken[shelf] = self.take_down(shelf)
         return self._kept[record_id]
+
+    def state(self) -> tuple[PublishedState, dict[int, bytes]]:
+        """All that stands, as plain values, and the shelves; what the last round replaced is left out."""
+        shared: list[Content] = []
+        numbers: dict[int, int] = {}
+
+        def number(one: Content) -> int:
+            if id(one) not in numbers:
+                numbers[id(one)] = len(shared)
+                shared.append(one)
+            return numbers[id(one)]
+
+        kept = [
+            (number(k.shared), plain_record((RECORD_TYPES.index(k.kind), name, k.revision, k.retracted, k.content)))
+            for name, k in self._kept.items()
+        ]
+        shelves = {shelf: number(common) for shelf, (common, _) in self._shelves.items()}
+        bodies = {shelf: body for shelf, (_, body) in self._shelves.items()}
+        return PublishedState(shared, kept, shelves, self._shelf_of, self._taken, self._shelved), bodies
+
+    @classmethod
+    def restored(cls, state: PublishedState, shelves: Mapping[int, bytes]) -> Published:
+        """The way back of `state`. Raises KeyError or IndexError where the two do not fit."""
+        made = cls()
+        for number, record in state.kept:
+            kind, record_id, revision, retracted, content = full_record(record)
+            made._kept[record_id] = _Kept(RECORD_TYPES[kind], content, state.shared[number], revision, retracted)
+        made._shelves = {shelf: (state.shared[number], shelves[shelf]) for shelf, number in state.shelves.items()}
+        made._shelf_of, made._taken, made._shelved = state.shelf_of, state.taken, state.shelved
+        return made
 
     def counts_alike(self, record_id: str) -> bool:
         """Whether the latest revision differs from the one before in nothing that is counted."""
@@ -144,8 +170,7 @@ class Published:
     def records(self, *, retracted: bool = False) -> Iterator[AnyRecord]:
         """The latest revision of every record; with those that were taken back only where asked for."""
         for shared, packed in self._shelves.values():
-            block: list[_Shelved] = unshelve(packed)
-            for kind, record_id, revision, gone, content in block:
+            for kind, record_id, revision, gone, content in unshelve(packed):
                 if retracted or not gone:
                     yield self._made(record_id, _Kept(RECORD_TYPES[kind], content, shared, revision, gone))
         for record_id, kept in self._kept.items():

@@ -158,8 +158,14 @@ class Scene:
         """When nobody knows whether the agent was still heard, or again (A30)."""
         found = self._uncertain
         if found is None:
-            ends = [(s.off_ns, s.uncertain_until_ns) for _, s, _ in self._sounds if s.uncertain_until_ns is not None]
-            spans = union((lo, min(hi, self.horizon_ns)) for lo, hi in ends if lo is not None and hi is not None)
+            horizon = self.horizon_ns
+            spans = union(
+                [
+                    (s.off_ns, min(s.uncertain_until_ns, horizon))
+                    for _, s, _ in self._sounds
+                    if s.off_ns is not None and s.uncertain_until_ns is not None
+                ]
+            )
             found = self._uncertain = subtract(spans, self.agent_spans()) if spans else spans
         return found
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import marshal
 import zlib
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, get_origin
+
+import msgspec
 
 from earwitness.monitor.calls.facts import Entry
+from earwitness.monitor.calls.page import Content
 from earwitness.monitor.contract.decoder import pack_events, unpack_events
+from earwitness.monitor.contract.records import RECORD_TYPES
+
+Shelved = tuple[int, str, int, bool, Content]
+"""A record: its kind by number in `RECORD_TYPES`, id, revision, whether it was taken back, contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +46,45 @@ def shelve_events(entries: Sequence[Entry]) -> ShelvedEvents:
         return ShelvedEvents(moments, tuple(events))
 
 
-def shelve(plain: Any) -> bytes:
-    """Plain values (numbers, strings, tuples, dictionaries) as few bytes, for this process alone. Raises ValueError
-    for anything else."""
-    return zlib.compress(marshal.dumps(plain), 1)
+def shelve(block: Sequence[Shelved]) -> bytes:
+    """Put records of plain contents away. Raises TypeError for other contents."""
+    return zlib.compress(packed(block), 1)
 
 
-def unshelve(packed: bytes) -> Any:
-    """The values that were put away."""
-    return marshal.loads(zlib.decompress(packed))  # noqa: S302 - bytes that this process made itself
+def unshelve(body: bytes) -> list[Shelved]:
+    """The records that were put away."""
+    found: list[Shelved] = unpacked(zlib.decompress(body), list[Shelved])
+    for kind, _, _, _, content in found:
+        retuple(kind, content)
+    return found
+
+
+def packed(plain: object) -> bytes:
+    """A value as bytes. Integers that no machine word holds come as JSON, which begins otherwise."""
+    try:
+        return _ENCODER.encode(plain)
+    except OverflowError:
+        return _JSON_ENCODER.encode(plain)
+
+
+def unpacked(body: bytes, kind: Any) -> Any:
+    """The value again, ``kind`` an array or one like an array. Raises msgspec.MsgspecError."""
+    if body[:1] == b"[":
+        return msgspec.json.decode(body, type=kind)
+    return msgspec.msgpack.decode(body, type=kind)
+
+
+def retuple(kind: int, content: Content) -> None:
+    """Give a record's contents their tuples back: as bytes they are lists, and would compare as something else."""
+    for name in _TUPLES[kind]:
+        if name in content:
+            content[name] = tuple(content[name])
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_JSON_ENCODER: Final = msgspec.json.Encoder()
+_TUPLES: Final = [
+    tuple(name for name, info in kind.model_fields.items() if get_origin(info.annotation) is tuple)
+    for kind in RECORD_TYPES
+]
+"""Fields of each kind of record that are tuples."""

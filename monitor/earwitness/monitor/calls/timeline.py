@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import zlib
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
+import msgspec
+
+from earwitness.monitor.calls import timeline_state as states
 from earwitness.monitor.calls.arrivals import Arrivals
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds, S
 from earwitness.monitor.calls.call_record import Tally
+from earwitness.monitor.calls.call_records import CallRecords
 from earwitness.monitor.calls.carry import Carry
+from earwitness.monitor.calls.chapter import Chapter
 from earwitness.monitor.calls.chapters import LOOK_AHEAD_NS, cut_here
 from earwitness.monitor.calls.due import due_ns
 from earwitness.monitor.calls.evidence import gather
 from earwitness.monitor.calls.facts import Entry, Facts
 from earwitness.monitor.calls.haste import WAITING, Floor, floor_of
-from earwitness.monitor.calls.overlap_records import verdict
-from earwitness.monitor.calls.page import NEVER, Content, Draft
+from earwitness.monitor.calls.page import NEVER
 from earwitness.monitor.calls.published import Published
 from earwitness.monitor.calls.reckon import Reckoning, reckon
-from earwitness.monitor.calls.shelf import ShelvedEvents, shelve_events
-from earwitness.monitor.calls.wants import Basis
+from earwitness.monitor.calls.shelf import packed, shelve_events
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
+from earwitness.monitor.contract.wire import UnreadableRecord
 
 LEARNT_LATER: Final = frozenset({"verdict", "human_label", "late_fact"})
 """Kinds that may come long after the call's end: no silence makes them stray, and they end no silence."""
@@ -34,33 +38,6 @@ PATIENCE_NS: Final = S
 
 
 NO_TALLY: Final = Tally()
-
-
-@dataclass(slots=True)
-class _Chapter:
-    """A stretch of the call between two cuts. ``settled`` is filled when the next chapter begins."""
-
-    carry: Carry
-    judged_ns: int = -1
-    """The moment as of which the cut before it was judged: an earlier event that comes later undoes it."""
-    looked_ns: int = -1
-    """Up to where the next cut was looked for in vain."""
-    tried_ns: int = -1
-    """When the last onset was noticed at which a cut was tried in vain."""
-    edge_ns: int = 0
-    """The last onset that was looked at."""
-    settled: list[Draft] = field(default_factory=list[Draft])
-    """Its records, until they are published and put away."""
-    events: ShelvedEvents | None = None
-    """Its events, once the next chapter has begun."""
-    shelf: int | None = None
-    """Where its records were put away."""
-    overlaps: tuple[str, ...] = ()
-
-    def look_anew(self) -> None:
-        """Forget at which onsets no cut was found."""
-        self.looked_ns = self.tried_ns = max(self.judged_ns - LOOK_AHEAD_NS, -1)
-        self.edge_ns = self.carry.cut_ns
 
 
 class CallTimeline:
@@ -95,15 +72,8 @@ class CallTimeline:
         self._late = 0
         self._looked_ns = -1
         """Up to which moment cuts were looked for: an event from before that may undo what was found."""
-        self._chapters = [_Chapter(Carry())]
-        self._standing: set[str] = set()
-        """Ids of the records that stood at the last ``advance``, those that were put away apart."""
-        self._overlaps: dict[str, Basis] = {}
-        """Overlaps of settled chapters: a label can still change them."""
-        self._published = Published()
-        self._shared: Content = {"call_id": call_id, "agent": "", "bounds": bounds.id}
-        """What all records of the call have in common."""
-        self._started: Any = None
+        self._chapters = [Chapter(Carry())]
+        self._records = CallRecords(call_id, bounds)
         self._facts: Facts | None = None
         """What the current chapter's events say, as far as they were read."""
         self._read = 0
@@ -188,7 +158,7 @@ class CallTimeline:
         )
         self.ended = over_at is not None
         self.settled = over_at is not None and as_of_ns - horizon > self.bounds.silent_call_ns
-        changed = self._publish(found.page.drafts, facts)
+        changed = self._records.publish(self._chapters[:-1], found.page.drafts, facts)
         self._let_go()
         self._look_ahead(found, as_of_ns)
         return changed
@@ -196,15 +166,72 @@ class CallTimeline:
     def records(self, *, retracted: bool = False) -> list[AnyRecord]:
         """The latest revision of every record that stands, as of the last ``advance``; with those that were taken
         back only where asked for."""
-        return list(self._published.records(retracted=retracted))
+        return list(self._records.published.records(retracted=retracted))
 
     def replaced(self, record_id: str) -> AnyRecord | None:
         """What a change of the last ``advance`` took the place of; None for a record's first revision."""
-        return self._published.replaced(record_id)
+        return self._records.published.replaced(record_id)
 
     def counts_alike(self, record_id: str) -> bool:
         """Whether a change of the last ``advance`` differs from what it replaced in nothing that is counted."""
-        return self._published.counts_alike(record_id)
+        return self._records.published.counts_alike(record_id)
+
+    def dump(self) -> bytes:
+        """All of it as bytes, to go on from with `load`. What the last ``advance`` replaced is left out."""
+        own = [shelve_events(self._entries), shelve_events(self._learnt)]
+        own += [chapter.events for chapter in self._chapters if chapter.events is not None]
+        published, shelves = self._records.published.state()
+        rest = states.TimelineState(
+            self._plain,
+            self._late,
+            self._looked_ns,
+            self._offsets,
+            self._arrivals.state(),
+            self._arrivals.duplicates,
+            [list(events.moments_ns) for events in own],
+            [chapter.state() for chapter in self._chapters],
+            self._records.standing,
+            self._records.overlaps,
+            published,
+        )
+        head = states.TimelineHead(
+            states.FORMAT,
+            self.call_id,
+            self.bounds.id,
+            self.started_wall_ns,
+            self.last_at_ns,
+            self.ended,
+            self.settled,
+            self.pressing,
+            self.due_ns,
+            self.final_due_ns,
+            self._floor,
+            states.written(rest, [states.event_bytes(events) for events in own], shelves),
+        )
+        return packed(head)
+
+    @classmethod
+    def load(cls, dumped: bytes, *, bounds: Bounds = DEFAULT_BOUNDS) -> CallTimeline:
+        """The call that was dumped. Raises NotAState, also where it was judged by other bounds."""
+        head = states.read_head(dumped)
+        if head.bounds != bounds.id:
+            raise states.NotAState(f"it was judged by bounds {head.bounds}, not {bounds.id}")
+        call, (rest, bodies, shelves) = cls(head.call_id, bounds=bounds), states.read(head.body)
+        call.started_wall_ns, call.last_at_ns, call._late = head.started_wall_ns, head.last_at_ns, rest.late
+        call.ended, call.settled, call.pressing = head.ended, head.settled, head.pressing
+        call.due_ns, call.final_due_ns, call._looked_ns = head.due_ns, head.final_due_ns, rest.looked_ns
+        call._floor, call._plain, call._offsets = head.floor, rest.plain, rest.offsets
+        call._arrivals.restore(rest.sources, rest.duplicates)
+        try:
+            own = iter(map(states.shelved_events, rest.moments_ns, bodies))
+            call._entries, call._learnt = next(own).entries(), next(own).entries()
+            call._chapters = [
+                Chapter.restored(chapter, next(own) if chapter.has_events else None) for chapter in rest.chapters
+            ]
+            call._records.restore(Published.restored(rest.published, shelves), rest.standing, rest.overlaps)
+        except (ValueError, LookupError, StopIteration, msgspec.MsgspecError, UnreadableRecord, zlib.error) as error:
+            raise states.NotAState(str(error)) from error
+        return call
 
     def _is_late(self, at: int) -> bool:
         """More than 30 s or 1,000 events behind the newest: too late to be folded."""
@@ -298,15 +325,13 @@ class CallTimeline:
             if found is None:
                 continue
             carry, chapter.settled = found
-            self._chapters.append(_Chapter(carry, judged))
+            self._chapters.append(Chapter(carry, judged))
             self._chapters[-1].look_anew()
             self._facts = None
             gone = bisect_left(self._entries, carry.cut_at_ns, key=_moment)
             chapter.events = shelve_events(self._entries[:gone])
             del self._entries[:gone]
-            bases = {draft.id: draft.basis for draft in chapter.settled if draft.basis is not None}
-            chapter.overlaps = tuple(bases)
-            self._overlaps |= bases
+            self._records.settle(chapter)
 
     def _next_onset(self, upto_ns: int) -> tuple[int, int] | None:
         """The next onset of caller speech at which no cut was tried yet; of several kinds of evidence the first."""
@@ -340,13 +365,10 @@ class CallTimeline:
         elif chapter.looked_ns >= at:
             chapter.looked_ns = at - 1
 
-    def _reopen(self, chapter: _Chapter) -> None:
+    def _reopen(self, chapter: Chapter) -> None:
         """Make the chapter before the last cut the current one again."""
         self._facts = None
-        for record_id in chapter.overlaps:
-            self._overlaps.pop(record_id, None)
-        if chapter.shelf is not None:
-            self._standing.update(self._published.take_down(chapter.shelf))
+        self._records.take_back(chapter)
         if chapter.events is not None:
             self._entries[:0] = chapter.events.entries()
         chapter.settled, chapter.events, chapter.shelf, chapter.overlaps = [], None, None, ()
@@ -364,47 +386,6 @@ class CallTimeline:
         short = self._arrivals.short_of(facts.ended)
         tail = facts.ended is None or facts.ended.tail_incomplete or short > missing + gone
         return Tally(events, max(missing, short - gone), gone, self._late, stray, self._arrivals.duplicates, tail)
-
-    def _publish(self, tail: Sequence[Draft], facts: Facts) -> list[AnyRecord]:
-        shared = self._shared_by(facts)
-        changed: list[AnyRecord] = []
-        standing: set[str] = set()
-        self._published.begin()
-        settled = [chapter for chapter in self._chapters[:-1] if chapter.settled]
-        for chapter in settled:
-            standing.update(draft.id for draft in chapter.settled)
-            self._published.put((self._labelled(draft, facts) for draft in chapter.settled), shared, changed)
-        standing.update([draft.id for draft in tail])
-        self._published.put(tail, shared, changed)
-        if facts.labels or facts.judged:
-            for record_id, basis in self._overlaps.items():
-                self._published.amend(record_id, verdict(basis, record_id, facts, self.bounds), shared, changed)
-        for record_id in sorted(self._standing - standing):
-            self._published.retract(record_id, changed)
-        self._standing = standing
-        for chapter in settled:
-            ids = [draft.id for draft in chapter.settled]
-            self._standing.difference_update(ids)
-            chapter.shelf, chapter.settled = self._published.put_away(ids), []
-        return changed
-
-    def _shared_by(self, facts: Facts) -> Content:
-        started = facts.started
-        if started is not None and started is not self._started:
-            self._started = started
-            self._shared = self._shared | {
-                "agent": started.agent,
-                "version": started.version,
-                "mode": started.mode,
-                "labels": dict(started.labels),
-            }
-        return self._shared
-
-    def _labelled(self, draft: Draft, facts: Facts) -> Draft:
-        """A settled record with what a person or a judge says of it."""
-        if draft.basis is None or not (facts.labels or facts.judged):
-            return draft
-        return draft._replace(content=draft.content | verdict(draft.basis, draft.id, facts, self.bounds))
 
 
 def _place(entry: Entry) -> tuple[int, str, int]:

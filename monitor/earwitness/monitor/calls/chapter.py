@@ -1,0 +1,52 @@
+"""A stretch of a call between two cuts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from earwitness.monitor.calls.carry import Carry
+from earwitness.monitor.calls.chapters import LOOK_AHEAD_NS
+from earwitness.monitor.calls.page import Draft
+from earwitness.monitor.calls.shelf import ShelvedEvents
+from earwitness.monitor.calls.timeline_state import ChapterState
+
+
+@dataclass(slots=True)
+class Chapter:
+    """A stretch of the call between two cuts. ``settled`` is filled when the next chapter begins."""
+
+    carry: Carry
+    judged_ns: int = -1
+    """The moment as of which the cut before it was judged: an earlier event that comes later undoes it."""
+    looked_ns: int = -1
+    """Up to where the next cut was looked for in vain."""
+    tried_ns: int = -1
+    """When the last onset was noticed at which a cut was tried in vain."""
+    edge_ns: int = 0
+    """The last onset that was looked at."""
+    settled: list[Draft] = field(default_factory=list[Draft])
+    """Its records, until they are published and put away."""
+    events: ShelvedEvents | None = None
+    """Its events, once the next chapter has begun."""
+    shelf: int | None = None
+    """Where its records were put away."""
+    overlaps: tuple[str, ...] = ()
+
+    def state(self) -> ChapterState:
+        """It as plain values, but for its events; its records are published."""
+        return ChapterState(
+            self.carry, self.judged_ns, self.looked_ns, self.tried_ns, self.edge_ns, self.events is not None,
+            self.shelf, self.overlaps,
+        )  # fmt: skip
+
+    @classmethod
+    def restored(cls, was: ChapterState, events: ShelvedEvents | None) -> Chapter:
+        """The way back of `state`."""
+        return cls(
+            was.carry, was.judged_ns, was.looked_ns, was.tried_ns, was.edge_ns, [], events, was.shelf, was.overlaps
+        )
+
+    def look_anew(self) -> None:
+        """Forget at which onsets no cut was found."""
+        self.looked_ns = self.tried_ns = max(self.judged_ns - LOOK_AHEAD_NS, -1)
+        self.edge_ns = self.carry.cut_ns
