@@ -69,8 +69,9 @@ def test_a_size_of_0_before_audio_is_read_as_unknown() -> None:
         (wav(len(DATA) + 44), []),
         (wav(0), []),
         (wav(10 * len(DATA)), ["cut off: 36.0 s of the 40.0 s that its header says are missing"]),
-        (wav(1000 * len(DATA)), ["cut off: 1h06m of the 1h06m that its header says are missing"]),
-        (wav(after=b"bye, bye"), ["8 bytes after its audio are no part of it: left out"]),
+        (wav(1000 * len(DATA)), ["cut off: 4.0 s of the 1h06m that its header says are there"]),
+        (wav(after=DATA), ["128,000 bytes after its audio are left out, 4.0 s if they are audio"]),
+        (wav(after=b"bye, bye"), ["8 bytes after its audio are left out"]),
     ],
 )
 def test_what_is_said_of_a_recording_once_it_is_read(tmp_path: Path, raw: bytes, remarks: list[str]) -> None:

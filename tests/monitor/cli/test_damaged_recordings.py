@@ -56,7 +56,7 @@ def test_what_follows_the_audio_is_said_too(whole: Path, capsys: Capture) -> Non
     report, said = analyzed(capsys, whole)
 
     assert report["calls"][0]["duration_s"] == 6.0
-    assert report["calls"][0]["notes"] == ["file: 21 bytes after its audio are no part of it: left out"]
+    assert report["calls"][0]["notes"] == ["file: 21 bytes after its audio are left out"]
     assert said.count("\n") == 1
 
 
@@ -88,4 +88,16 @@ def test_a_comparison_says_which_recordings_are_cut_off(whole: Path, tmp_path: P
 
     assert capsys.readouterr().err == (
         "earwitness: cut.wav: cut off: 1.0 s of the 6.0 s that its header says are missing\n"
+    )
+
+
+@pytest.mark.parametrize("content", [b"Dear sir or madam", b'{"kind": "turn"}\n', b"\x89PNG\r\n\x1a\nabc"])
+def test_what_only_its_name_calls_audio_is_said_to_be_none(content: bytes, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "call.WAV"
+    path.write_bytes(content)
+
+    assert main(["analyze", str(path)]) == 2
+
+    assert capsys.readouterr().err == (
+        f"earwitness: {path}: is no audio, whatever its name says; give a stereo WAV file\n"
     )

@@ -29,6 +29,9 @@ BLOCK_S = 2.0
 NOTABLE_S = 0.1
 """What is missing of less makes no difference: tools that count the header as audio are off by a little."""
 
+MINUTES_S = 120.0
+"""Longer times are said in minutes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -102,9 +105,12 @@ class StereoRecording:
             claimed = max(claimed, self._heard * sizes.claimed / sizes.there)
         missing_s, claimed_s = (claimed - self._heard) / self.rate_hz, claimed / self.rate_hz
         if missing_s >= NOTABLE_S:
-            said.append(f"cut off: {_length(missing_s)} of the {_length(claimed_s)} that its header says are missing")
+            few, what = (missing_s, "missing") if missing_s < MINUTES_S else (claimed_s - missing_s, "there")
+            said.append(f"cut off: {_length(few)} of the {_length(claimed_s)} that its header says are {what}")
         if sizes.stray:
-            said.append(f"{wording.plural(sizes.stray, 'byte')} after its audio are no part of it: left out")
+            sound_s = self._heard * sizes.stray / max(sizes.there, 1) / self.rate_hz
+            perhaps = f", {_length(sound_s)} if they are audio" if sound_s >= 1 else ""
+            said.append(f"{wording.plural(sizes.stray, 'byte')} after its audio are left out{perhaps}")
         return said
 
     def _opened(self) -> Any:
@@ -151,7 +157,7 @@ def _sixteen_bit(samples: npt.NDArray[Any]) -> Samples:
 
 
 def _length(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 120 else wording.compact_span(seconds)
+    return f"{seconds:.1f} s" if seconds < MINUTES_S else wording.compact_span(seconds)
 
 
 def _reason(error: Exception) -> str:

@@ -13,6 +13,7 @@ from earwitness.monitor.contract.wire import UnreadableRecord, decode_event
 from earwitness.monitor.errors import BadInput
 
 MAX_LINE_BYTES = 4_000_000
+AUDIO_ENDINGS = (".wav", ".wave", ".flac", ".ogg", ".opus", ".mp3", ".m4a", ".raw", ".pcm")
 _OTHER_KINDS = {
     b"\x1f\x8b": "compressed by gzip; unpack it first",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it first",
@@ -62,6 +63,8 @@ def events_in(given: OpenedFile) -> EventFile:
     if found.events == 0:
         if not found.broken:
             raise BadInput("is empty", where=given.shown)
+        if given.shown.lower().endswith(AUDIO_ENDINGS):
+            raise BadInput("is no audio, whatever its name says; give a stereo WAV file", where=given.shown)
         first = found.broken[0]
         why = f"line {first.line}: {first.detail}"
         raise BadInput(
