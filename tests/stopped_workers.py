@@ -11,7 +11,6 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.timeline import LogFold, TimelineHandler
 from earwitness.consumers.worker import Worker
-from earwitness.monitor.calls.saved import KeptCall
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.wire import decode_record, encode
 from earwitness.monitor.log.memory import MemoryLog, MemoryReader
@@ -115,7 +113,7 @@ class Life:
 
     @classmethod
     async def begin(cls, log: StoppingLog, clock: Clock, settings: MonitorSettings = SETTINGS) -> Life:
-        fold = TimelineFold(settings, partial(KeptCall, bounds=settings.bounds))
+        fold = TimelineFold(settings)
         ledger = Ledger()
         handler = TimelineHandler(fold, prefix=log.prefix, ledger=ledger)
         reader = GroupReader(await log.reader(EVENTS, group=settings.group, start="latest"), log)

@@ -11,12 +11,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 import structlog
 
 from earwitness.consumers.clock_skew import ClockSkews
 from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.monitor.calls.saved import SleepingCall
 from earwitness.monitor.calls.timeline import LEARNT_LATER, CallTimeline
 from earwitness.monitor.contract.decoder import share_names
 from earwitness.monitor.contract.events import AnyEvent
@@ -91,6 +93,8 @@ class HeldCall:
     """Arrival of the first of them that can change what was published."""
     broken: bool = False
     """Its fold failed: it is left as it was, and the others go on."""
+    changed: bool = True
+    """Something came or was judged since somebody last cleared this."""
 
     @property
     def open(self) -> bool:
@@ -139,6 +143,9 @@ class TimelineFold:
         """Partitions whose past is still being read: what it says of now is not asked."""
         self.skews = ClockSkews()
         self._new_call: Callable[[str], Timeline] = new_call or partial(CallTimeline, bounds=settings.bounds)
+        self._awake: dict[str, HeldCall] = {}
+        """Calls that are at hand, those first that were looked at longest ago; the others are asleep."""
+        self._most_awake = settings.calls_at_hand
         self._kept_ns = settings.call_kept_s * S
         self._future_ns = settings.future_s * S
         self._at_once: dict[str, HeldCall] = {}
@@ -181,6 +188,7 @@ class TimelineFold:
                 held.offset_ns = offset_ns
         share_names(event, held.call_id)
         timeline.add(event)
+        held.changed = True
         self._idle = False
         if held.waits_ns is None:
             held.waits_ns = arrived_ns
@@ -228,6 +236,7 @@ class TimelineFold:
             if held.waits_ns == arrived_ns:
                 changes += self._judge(held, self.clocks_ns[held.partition])
         self._sweep()
+        self._lay_aside()
         return changes
 
     def advance(self, as_of_ns: int, *, most: int | None = None) -> list[Change]:
@@ -257,6 +266,7 @@ class TimelineFold:
         for held in due:
             changes += self._judge(held, as_of_ns)
         self.windows.live = self._live()
+        self._lay_aside()
         return changes
 
     def hold(self, held: HeldCall) -> None:
@@ -272,6 +282,7 @@ class TimelineFold:
         gone = {held.call_id: held for held in self.held.values() if held.partition == partition}
         for held in gone.values():
             del self.held[held.call_id]
+            self._awake.pop(held.call_id, None)
             self.windows.forget(held.call_id)
             held.waits_ns = held.presses_ns = None
             self._at_once.pop(held.call_id, None)
@@ -310,9 +321,11 @@ class TimelineFold:
     def _judge(self, held: HeldCall, as_of_ns: int) -> list[Change]:
         held.as_of_ns = max(held.as_of_ns, as_of_ns)
         held.waits_ns = held.presses_ns = None
+        held.changed = True
         if held.broken or held.offset_ns is None:
             return []
         try:
+            self._wake(held)
             records = held.timeline.advance(held.as_of_ns - held.offset_ns)
         except Exception:
             # A fault in one call's fold must leave the others their numbers.
@@ -331,6 +344,24 @@ class TimelineFold:
             changes.append(Change(old, record))
         return changes
 
+    def _wake(self, held: HeldCall) -> None:
+        """Have a call at hand that is looked at now, and note that it was looked at last. Raises NotAState."""
+        if isinstance(held.timeline, SleepingCall):
+            held.timeline = held.timeline.woken()
+        self._awake.pop(held.call_id, None)
+        self._awake[held.call_id] = held
+
+    def _lay_aside(self) -> None:
+        """Let no more calls be at hand than is wanted: those go first that were looked at longest ago."""
+        if self._most_awake is not None and len(self._awake) > self._most_awake:
+            self._sleep(list(islice(self._awake.values(), len(self._awake) - self._most_awake)))
+
+    def _sleep(self, calls: Sequence[HeldCall]) -> None:
+        for held in calls:
+            del self._awake[held.call_id]
+            if isinstance(held.timeline, CallTimeline) and not held.broken:
+                held.timeline = SleepingCall.of(held.timeline)
+
     def _live(self) -> dict[Labels, int]:
         found: dict[Labels, int] = {}
         sets = self.windows.label_sets
@@ -347,9 +378,13 @@ class TimelineFold:
         if newest_ns - self._swept_ns < SWEEP_NS:
             return
         self._swept_ns = newest_ns
+        if self._most_awake is not None:
+            # Of calls that are over nothing comes any more but what somebody learns later.
+            self._sleep([held for held in self._awake.values() if not held.open])
         for held in list(self.held.values()):
             if self._is_over(held, self.clocks_ns[held.partition]):
                 del self.held[held.call_id]
+                self._awake.pop(held.call_id, None)
                 self.windows.forget(held.call_id)
                 self.forgotten[held.call_id] = held.partition
                 self.newly_forgotten.append((held.call_id, held.partition))

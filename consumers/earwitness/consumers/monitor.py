@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Final
 
 import structlog
@@ -22,7 +21,6 @@ from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.self_metrics import SelfMetrics
 from earwitness.consumers.timeline import TimelineHandler, caught_up, note_read, stats_of
 from earwitness.consumers.worker import Worker
-from earwitness.monitor.calls.saved import KeptCall
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.log.protocol import Log, LogError, Reader
@@ -70,7 +68,7 @@ class Monitor:
         on_tick: OnTick | None = None,
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        self.fold = TimelineFold(settings, partial(KeptCall, bounds=settings.bounds))
+        self.fold = TimelineFold(settings)
         self.keeper: Keeper | None = None
         """What keeps the state, while it runs."""
         self.ledger = Ledger()

@@ -10,7 +10,7 @@ from earwitness.consumers.ledger import Ledger, Published
 from earwitness.consumers.state_slots import Doubt
 from earwitness.consumers.state_values import About, SavedCall, SavedLabels, SavedRevision, packed, unpacked
 from earwitness.monitor.calls.bounds import Bounds
-from earwitness.monitor.calls.saved import KeptCall, NotSaved
+from earwitness.monitor.calls.saved import NotSaved, restored, saved
 from earwitness.monitor.measures import saved_buckets
 from earwitness.monitor.measures.buckets import KEPT_STEPS
 from earwitness.monitor.measures.saved_buckets import SavedBucket
@@ -63,8 +63,8 @@ class PartitionState:
         except (NotSaved, saved_buckets.NotSaved, ValueError) as error:
             raise Doubt(f"a value of it makes no sense: {error}") from error
         saved_buckets.put_back(self.fold.windows, self.partition, buckets, about.newest_ns)
-        for held, saved in calls:
-            self._hold(held, saved)
+        for held, was in calls:
+            self._hold(held, was)
         for call_id, published in ahead.items():
             self._put_back(call_id, published)
             self.ahead.add(call_id)
@@ -94,17 +94,17 @@ class PartitionState:
         gone, self._calls = self._calls, set()
         touched = self.ledger.touched
         for call_id, held in self.fold.held.items():
-            timeline = held.timeline
-            if held.partition != self.partition or not isinstance(timeline, KeptCall):
+            if held.partition != self.partition:
                 continue
             self._calls.add(call_id)
             gone.discard(call_id)
-            if all_of_it or timeline.changed or call_id in touched:
+            if all_of_it or held.changed or call_id in touched:
                 touched.discard(call_id)
-                changed[CALL + call_id] = packed(self._saved(held, timeline))
+                held.changed = False
+                changed[CALL + call_id] = packed(self._saved(held))
         return changed | dict.fromkeys(CALL + call_id for call_id in gone)
 
-    def _saved(self, held: HeldCall, timeline: KeptCall) -> SavedCall:
+    def _saved(self, held: HeldCall) -> SavedCall:
         call_id = held.call_id
         return SavedCall(
             call_id,
@@ -115,24 +115,25 @@ class PartitionState:
             held.broken,
             [SavedLabels(*pair) for pair in self.fold.windows.label_sets.of_call(call_id).items()],
             self._published(call_id),
-            timeline.saved(),
+            saved(held.timeline),
         )
 
-    def _call(self, saved: SavedCall) -> tuple[HeldCall, SavedCall]:
+    def _call(self, was: SavedCall) -> tuple[HeldCall, SavedCall]:
         width = len(self.fold.windows.label_sets.keys)
-        if any(len(labels.wanted) != width or len(labels.given) != width for labels in saved.labels):
+        if any(len(labels.wanted) != width or len(labels.given) != width for labels in was.labels):
             raise NotSaved("a call has other label keys than are declared")
-        timeline = KeptCall.restored(saved.timeline, bounds=self.bounds)
-        held = HeldCall(saved.call_id, timeline, self.partition, offset_ns=saved.offset_ns, as_of_ns=saved.as_of_ns)
-        held.waits_ns, held.presses_ns, held.broken = saved.waits_ns, saved.presses_ns, saved.broken
-        return held, saved
+        timeline = restored(was.timeline, bounds=self.bounds)
+        held = HeldCall(was.call_id, timeline, self.partition, offset_ns=was.offset_ns, as_of_ns=was.as_of_ns)
+        held.waits_ns, held.presses_ns, held.broken = was.waits_ns, was.presses_ns, was.broken
+        held.changed = False
+        return held, was
 
-    def _hold(self, held: HeldCall, saved: SavedCall) -> None:
+    def _hold(self, held: HeldCall, was: SavedCall) -> None:
         call_id, sets = held.call_id, self.fold.windows.label_sets
-        sets.put_back(call_id, {labels.wanted: labels.given for labels in saved.labels})
-        if saved.labels:
-            held.number = sets.number_for(saved.labels[-1].given)
-        self._put_back(call_id, saved.published)
+        sets.put_back(call_id, {labels.wanted: labels.given for labels in was.labels})
+        if was.labels:
+            held.number = sets.number_for(was.labels[-1].given)
+        self._put_back(call_id, was.published)
         self.fold.hold(held)
         self._calls.add(call_id)
 

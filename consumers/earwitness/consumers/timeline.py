@@ -177,7 +177,7 @@ class LogFold:
 
         ``keep_calls``: calls stay after their end, however long ago. Raises LogError.
         """
-        settings = settings or MonitorSettings()
+        settings = replace(settings or MonitorSettings(), calls_at_hand=None)
         if keep_calls:
             settings = replace(settings, call_kept_s=FOR_EVER_S)
         fold = TimelineFold(settings, new_call)

@@ -1,24 +1,27 @@
-"""A call's fold as bytes and back, so that it can go on elsewhere.
+"""A call laid aside: few bytes and what is asked of it between two looks. What comes meanwhile waits in it.
 
-The fold is a function of the call's events and of the moment, so the events in the order of their coming, and the
-moment up to which it was judged, are all of it. They are kept packed and folded again when somebody needs the call.
+So a worker holds many more calls than it could keep at hand, and one that begins again wakes each call only when it is
+looked at.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from earwitness.monitor.calls.bounds import Bounds
-from earwitness.monitor.calls.page import NEVER
+from earwitness.monitor.calls.haste import WAITING
+from earwitness.monitor.calls.shelf import packed, unpacked
 from earwitness.monitor.calls.timeline import CallTimeline
-from earwitness.monitor.contract.decoder import pack_events, unpack_events
+from earwitness.monitor.calls.timeline_state import NotAState, TimelineHead, read_head
+from earwitness.monitor.contract.decoder import decode_event_fast, pack_events, unpack_events
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
+from earwitness.monitor.contract.wire import UnreadableRecord, encode
 
-BLOCK: Final = 64
-"""Events that are packed together."""
+BLOCK: Final = 16
+"""Events that wait are packed together by so many."""
 
 
 class NotSaved(Exception):
@@ -26,125 +29,120 @@ class NotSaved(Exception):
 
 
 class Saved(msgspec.Struct, array_like=True, frozen=True):
-    """A saved call. ``judged`` of its events were there when it was last judged, as of ``as_of_ns`` of its clock."""
+    """A saved call: as it was when it was last looked at, or at any later event, and the events since."""
 
-    call_id: str
-    blocks: list[bytes]
-    judged: int
-    as_of_ns: int | None
-    started_wall_ns: int | None
-    last_at_ns: int
-    ended: bool
-    pressing: bool
-    due_ns: int
-    final_due_ns: int
+    dumped: bytes
+    waiting: list[bytes]
 
 
-class KeptCall:
-    """A `CallTimeline` that can be saved, and is folded only when somebody needs it. ``changed`` since it was last
-    saved."""
+class SleepingCall:
+    """A `CallTimeline` as bytes, with the same answers. ``woken`` is the timeline itself."""
 
-    def __init__(self, call_id: str, *, bounds: Bounds) -> None:
-        self.call_id = call_id
+    def __init__(self, dumped: bytes, waiting: list[bytes], *, bounds: Bounds) -> None:
+        """Raises NotAState."""
+        head: TimelineHead = read_head(dumped)
+        self.call_id = head.call_id
         self.bounds = bounds
-        self.changed = True
-        self.started_wall_ns: int | None = None
-        self.last_at_ns = 0
-        self.ended = False
-        self.pressing = False
-        self.due_ns = NEVER
-        self.final_due_ns = NEVER
-        self._live: CallTimeline | None = CallTimeline(call_id, bounds=bounds)
-        self._blocks: list[bytes] = []
+        self.started_wall_ns = head.started_wall_ns
+        self.last_at_ns = head.last_at_ns
+        self.ended = head.ended
+        self.pressing = head.pressing
+        self.due_ns = head.due_ns
+        self.final_due_ns = head.final_due_ns
+        self._floor = head.floor
+        self._dumped = dumped
+        self._packed = waiting
         self._loose: list[AnyEvent] = []
-        self._count = 0
-        self._judged = 0
-        self._as_of_ns: int | None = None
+        self._awake: CallTimeline | None = None
+        if waiting:
+            # Who has the floor, and what presses, is told by the events again.
+            self._packed = []
+            for event in _events(waiting):
+                self.add(event)
+
+    @classmethod
+    def of(cls, timeline: CallTimeline) -> SleepingCall:
+        """The call as it is, laid aside."""
+        return cls(timeline.dump(), [], bounds=timeline.bounds)
 
     def add(self, event: AnyEvent) -> bool:
-        """See `CallTimeline.add`."""
-        live = self._live or self._folded()
-        self.changed = True
+        """Let an event wait. Whether it is a duplicate is seen when the call wakes."""
+        if self._awake is not None:
+            return self._awake.add(event)
         self._loose.append(event)
-        self._count += 1
         if len(self._loose) == BLOCK:
-            self._blocks.append(pack_events(self._loose))
+            self._packed.append(_packed(self._loose))
             self._loose = []
-        taken = live.add(event)
-        self._note(live)
-        return taken
+        at_ns = event.at_ns
+        self.last_at_ns = max(self.last_at_ns, at_ns)
+        if not self.pressing and (event.kind not in WAITING or self.ended):
+            if self._floor.is_overlap(event):
+                self.due_ns = min(self.due_ns, at_ns + self.bounds.stop_silence_ns)
+            self.pressing = self.ended or self._floor.is_pressing(event)
+        return True
+
+    def woken(self) -> CallTimeline:
+        """The timeline, with all that waited. Raises NotAState."""
+        if self._awake is None:
+            awake = CallTimeline.load(self._dumped, bounds=self.bounds)
+            for event in (*_events(self._packed), *self._loose):
+                awake.add(event)
+            self._awake, self._packed, self._loose, self._dumped = awake, [], [], b""
+        return self._awake
 
     def advance(self, as_of_ns: int) -> list[AnyRecord]:
         """See `CallTimeline.advance`."""
-        live = self._live or self._folded()
-        self.changed = True
-        self._judged, self._as_of_ns = self._count, as_of_ns
-        changed = live.advance(as_of_ns)
-        self._note(live)
-        return changed
+        return self.woken().advance(as_of_ns)
 
     def replaced(self, record_id: str) -> AnyRecord | None:
         """See `CallTimeline.replaced`."""
-        return (self._live or self._folded()).replaced(record_id)
+        return self.woken().replaced(record_id)
 
     def counts_alike(self, record_id: str) -> bool:
         """See `CallTimeline.counts_alike`."""
-        return (self._live or self._folded()).counts_alike(record_id)
+        return self.woken().counts_alike(record_id)
 
     def records(self, *, retracted: bool = False) -> list[AnyRecord]:
         """See `CallTimeline.records`."""
-        return (self._live or self._folded()).records(retracted=retracted)
+        return self.woken().records(retracted=retracted)
 
     def saved(self) -> bytes:
         """All of it."""
-        blocks = [*self._blocks, pack_events(self._loose)] if self._loose else self._blocks
-        self.changed = False
-        return msgspec.msgpack.encode(
-            Saved(
-                self.call_id,
-                blocks,
-                self._judged,
-                self._as_of_ns,
-                self.started_wall_ns,
-                self.last_at_ns,
-                self.ended,
-                self.pressing,
-                self.due_ns,
-                self.final_due_ns,
-            )
-        )
+        if self._awake is not None:
+            return saved(self._awake)
+        return packed(Saved(self._dumped, [*self._packed, _packed(self._loose)] if self._loose else self._packed))
 
-    @classmethod
-    def restored(cls, body: bytes, *, bounds: Bounds) -> KeptCall:
-        """The call again; its events are looked at when it is needed. Raises NotSaved."""
-        try:
-            saved = msgspec.msgpack.decode(body, type=Saved)
-        except msgspec.MsgspecError as error:
-            raise NotSaved(str(error)) from error
-        kept = cls(saved.call_id, bounds=bounds)
-        kept.changed = False
-        kept.started_wall_ns, kept.last_at_ns = saved.started_wall_ns, saved.last_at_ns
-        kept.ended, kept.pressing = saved.ended, saved.pressing
-        kept.due_ns, kept.final_due_ns = saved.due_ns, saved.final_due_ns
-        kept._blocks, kept._judged, kept._as_of_ns = list(saved.blocks), saved.judged, saved.as_of_ns
-        kept._live = None
-        return kept
 
-    def _folded(self) -> CallTimeline:
-        live = CallTimeline(self.call_id, bounds=self.bounds)
-        events = [event for block in self._blocks for event in unpack_events(block)]
-        events += self._loose
-        self._count = len(events)
-        for event in events[: self._judged]:
-            live.add(event)
-        if self._as_of_ns is not None:
-            live.advance(self._as_of_ns)
-        for event in events[self._judged :]:
-            live.add(event)
-        self._live = live
-        return live
+def saved(call: Any) -> bytes:
+    """A call as bytes, for `restored`; ``call`` is a `CallTimeline` or a `SleepingCall`."""
+    return call.saved() if isinstance(call, SleepingCall) else packed(Saved(call.dump(), []))
 
-    def _note(self, live: CallTimeline) -> None:
-        self.started_wall_ns, self.last_at_ns = live.started_wall_ns, live.last_at_ns
-        self.ended, self.pressing = live.ended, live.pressing
-        self.due_ns, self.final_due_ns = live.due_ns, live.final_due_ns
+
+def restored(body: bytes, *, bounds: Bounds) -> SleepingCall:
+    """The call again, asleep. Raises NotSaved where the bytes are none, or were judged by other bounds."""
+    try:
+        found: Saved = unpacked(body, Saved)
+        call = SleepingCall(found.dumped, found.waiting, bounds=bounds)
+        if read_head(found.dumped).bounds != bounds.id:
+            raise NotSaved("it was judged by other bounds")
+    except (msgspec.MsgspecError, NotAState, UnreadableRecord, ValueError) as error:
+        raise NotSaved(str(error)) from error
+    return call
+
+
+def _packed(events: list[AnyEvent]) -> bytes:
+    try:
+        return pack_events(events)
+    except (TypeError, OverflowError):
+        return packed([encode(event) for event in events])
+
+
+def _events(blocks: list[bytes]) -> list[AnyEvent]:
+    found: list[AnyEvent] = []
+    for block in blocks:
+        if block[:1] == b"\x78":
+            found += unpack_events(block)
+        else:
+            bodies: list[bytes] = unpacked(block, list[bytes])
+            found += [decode_event_fast(body) for body in bodies]
+    return found

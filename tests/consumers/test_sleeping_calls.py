@@ -1,0 +1,87 @@
+"""Calls that are laid aside between two looks read as if they had been at hand all the time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from demo_calls import Sent, demo_calls
+
+from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
+from earwitness.monitor.calls.saved import NotSaved, SleepingCall, restored, saved
+from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.contract.decoder import decode_event_fast
+from earwitness.monitor.log.protocol import Entry
+
+S = 1_000_000_000
+
+
+def folded(sent: list[Sent], at_hand: int | None, batch: int = 60) -> tuple[TimelineFold, list[Any]]:
+    fold, changes = TimelineFold(MonitorSettings(calls_at_hand=at_hand)), list[Any]()
+    for first in range(0, len(sent), batch):
+        for n, one in enumerate(sent[first : first + batch], first):
+            fold.add(Entry("events", 0, n, one.call_id, one.payload, one.wall_ns), decode_event_fast(one.payload))
+        changes += fold.settle()
+        changes += fold.advance(sent[min(first + batch, len(sent)) - 1].wall_ns, most=200)
+    return fold, changes
+
+
+def asleep(fold: TimelineFold) -> int:
+    return sum(isinstance(held.timeline, SleepingCall) for held in fold.held.values())
+
+
+def test_calls_that_sleep_between_looks_change_alike() -> None:
+    sent = demo_calls(12, 60, 20)
+    kept, all_changes = folded(sent, None)
+    few, some_changes = folded(sent, 3)
+    assert asleep(kept) == 0
+    assert asleep(few) == 9
+    assert some_changes == all_changes
+    end_ns = sent[-1].wall_ns + 400 * S
+    assert few.advance(end_ns) == kept.advance(end_ns)
+    for call_id, held in kept.held.items():
+        assert few.held[call_id].timeline.records(retracted=True) == held.timeline.records(retracted=True)
+
+
+def test_calls_that_are_over_are_laid_aside_in_time() -> None:
+    sent = demo_calls(2, 30, 0)
+    fold, _ = folded(sent, 500)
+    assert asleep(fold) == 0
+    later = demo_calls(3, 30, 0, ended=False)[-1]
+    now_ns = sent[-1].wall_ns + 120 * S
+    fold.add(Entry("events", 0, 9_999, "later", later.payload, now_ns), decode_event_fast(later.payload))
+    fold.settle()
+    assert asleep(fold) == 2
+
+
+@pytest.mark.parametrize("waiting", [0, 5, 40])
+def test_a_call_is_saved_awake_or_asleep(waiting: int) -> None:
+    events = [decode_event_fast(one.payload) for one in demo_calls(1, 30, 0)]
+    live = CallTimeline(events[0].call_id)
+    first = len(events) - waiting
+    for event in events[:first]:
+        live.add(event)
+    live.advance(live.last_at_ns)
+    sleeping = SleepingCall.of(live)
+    for event in events[first:]:
+        assert sleeping.add(event) == live.add(event)
+        assert (sleeping.pressing, sleeping.last_at_ns, sleeping.due_ns) == (
+            live.pressing, live.last_at_ns, live.due_ns,
+        )  # fmt: skip
+    end_ns = live.last_at_ns + 400 * S
+    changed = live.advance(end_ns)
+    for body in (sleeping.saved(), saved(sleeping.woken())):
+        again = restored(body, bounds=DEFAULT_BOUNDS)
+        assert again.last_at_ns == live.last_at_ns
+        assert again.advance(end_ns) == changed
+
+
+def test_what_is_no_saved_call_is_refused() -> None:
+    body = saved(CallTimeline("c1"))
+    other = replace(DEFAULT_BOUNDS, turn_gap_ns=DEFAULT_BOUNDS.turn_gap_ns + 1)
+    for broken, bounds in ((b"", DEFAULT_BOUNDS), (body[:9], DEFAULT_BOUNDS), (body, other)):
+        with pytest.raises(NotSaved):
+            restored(broken, bounds=bounds)
