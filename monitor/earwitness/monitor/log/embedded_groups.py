@@ -1,9 +1,9 @@
 """Consumer groups in a log file: who is a member, who owns which partition, what is committed. Synchronous.
 
-A member says every second or so that it lives; one that has been silent for a session is out. Partition p belongs to
-member p modulo n in the order of their names, but changes hands only when its owner has let go of it or is out: two
-members never own a partition at once, and a commit counts only from the owner. Times are of the machine's monotonic
-clock, which all its processes share and nobody sets.
+A member says every second or so that it lives; one that has been silent for a session is out, and one whose process is
+known to have ended is out at once. Partition p belongs to member p modulo n in the order of their names, but changes
+hands only when its owner has let go of it or is out: two members never own a partition at once, and a commit counts
+only from the owner. Times are of the machine's monotonic clock, which all its processes share and nobody sets.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from earwitness.monitor.log.embedded_file import LogFile, TopicRow
+from earwitness.monitor.log.embedded_members import is_dead
 
 
 def tend(
@@ -28,6 +29,9 @@ def tend(
             "DELETE FROM members WHERE grp = ? AND topic = ? AND (seen_ns < ? OR seen_ns > ?)",
             (*us, now_ns - session_ns, now_ns),
         )
+        others = db.execute("SELECT member FROM members WHERE grp = ? AND topic = ? AND member != ?", (*us, member))
+        dead = [(*us, other) for (other,) in others.fetchall() if is_dead(other)]
+        db.executemany("DELETE FROM members WHERE grp = ? AND topic = ? AND member = ?", dead)
         db.execute("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?)", (*us, member, now_ns))
         db.execute(
             "DELETE FROM owners WHERE grp = ?1 AND topic = ?2 AND member NOT IN"

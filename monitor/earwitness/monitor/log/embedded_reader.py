@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from earwitness.monitor.log import embedded_groups as groups
 from earwitness.monitor.log import embedded_records as stored
 from earwitness.monitor.log.embedded_file import LogFile
+from earwitness.monitor.log.embedded_members import new_member
 from earwitness.monitor.log.protocol import Entry, Gap, LogError, LogRefused
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class EmbeddedReader:
         self._topic = topic
         self._group = group
         self._start = start
-        self._member = member or uuid.uuid4().hex
+        self._member = member or new_member()
         self._tended_ns: int | None = None
         self._positions: dict[int, int] = {}
         self._gaps: list[Gap] = []
