@@ -26,11 +26,9 @@ from earwitness.consumers.timeline import TimelineHandler, begin_of, replay_sinc
 from earwitness.consumers.worker import Batch, Hands
 from earwitness.monitor.contract.decoder import decode_record_fast
 from earwitness.monitor.contract.wire import UnreadableRecord
-from earwitness.monitor.log.protocol import Entry, Gap, Log, LogError, Outgoing, Reader
+from earwitness.monitor.log.protocol import Entry, Gap, Log, Outgoing, Reader
 
 S: Final = 1_000_000_000
-AGAIN_AFTER_NS: Final = S
-"""How long after a load that failed it is tried again."""
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -115,7 +113,8 @@ class Keeper:
         self._loads: dict[asyncio.Task[list[Loaded]], frozenset[int]] = {}
         self._refused: set[int] = set()
         """Partitions whose saved state made no sense."""
-        self._failed_ns: int | None = None
+        self._failed = False
+        """The last load of a state failed."""
         self._kept_ns: int | None = None
         handler.part_of = self._part_of
 
@@ -149,7 +148,7 @@ class Keeper:
         """Of what was read, what is to be folded now: nothing of partitions whose state is not here yet, and nothing
         twice. Raises LogError; may then be called again with the same."""
         self._look_at_changes()
-        self._take_in_loads()
+        await self._take_in_loads()
         misplaced = {p: part.next_offset for p, part in self.parts.items() if part.misplaced}
         if misplaced:
             await self._reader.seek(misplaced)
@@ -176,23 +175,21 @@ class Keeper:
             for part in self.parts.values():
                 # What is held is right whoever had the partition meanwhile; what he wrote is seen when we write.
                 part.misplaced = True
-            self._seen_changes, self._failed_ns = changes, None
-        if self._failed_ns is not None and self._clock_ns() - self._failed_ns < AGAIN_AFTER_NS:
-            return
+            self._seen_changes = changes
         busy = {partition for partitions in self._loads.values() for partition in partitions}
         missing = frozenset(owned - self.parts.keys() - busy)
         if missing:
             self._loads[asyncio.create_task(self._load(missing), name="load state")] = missing
 
-    def _take_in_loads(self) -> None:
+    async def _take_in_loads(self) -> None:
+        """Raises LogError where one failed; the next call of this waits for it to be tried again."""
+        if self._failed and self._loads:
+            await asyncio.wait(self._loads)
         for task in [task for task in self._loads if task.done()]:
             del self._loads[task]
-            try:
-                found = task.result()
-            except LogError as error:
-                self._failed_ns = self._clock_ns()
-                _log.warning("state could not be loaded; trying again", error=str(error))
-                continue
+            self._failed = True
+            found = task.result()
+            self._failed = False
             for loaded in found:
                 self._install(loaded)
 

@@ -122,7 +122,7 @@ class Monitor:
         now_ns = self._clock_ns()
         await self._look_at_the_end(worker, now_ns)
         if not self.ready.is_set():
-            self.own.ticked_ns = now_ns
+            self.own.ticked_ns, self.own.log_away = now_ns, worker.away
             if self.keeper is None or not self.keeper.settled:
                 return
             _log.info("ready", events_read_again=self.keeper.read_again, calls_held=len(self.fold.held))
