@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from chaos.account import Account, settled
 from chaos.bot_process import BotProcess, next_process
-from chaos.conftest import FaultyKafka
+from chaos.brokers import FaultyBroker
 from chaos.live_bot import CallPlan, Plan
 from chaos.places import Door, small_disk
 
@@ -67,7 +67,7 @@ def _whole(call: Account, *dropped: str) -> None:
 
 @pytest.mark.parametrize("away_s", [2.5, pytest.param(60.0, marks=pytest.mark.chaos)])
 async def test_seven_calls_of_one_process_each_with_a_fault_of_its_own(
-    away_s: float, faulty_kafka: FaultyKafka, kafka_bootstrap: str, tmp_path: Path
+    away_s: float, faulty_kafka: FaultyBroker, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     async with AsyncExitStack() as stack:
         shut = await stack.enter_async_context(Door(kafka_bootstrap, "shut"))

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from chaos.account import everything
-from chaos.conftest import Cluster
+from chaos.brokers import Cluster
 from relay_process import RelayProcess
 
 from earwitness.monitor.log.kafka_library import kafka_admin
