@@ -26,10 +26,11 @@ from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.wire import decode_record, encode
 from earwitness.monitor.log.memory import MemoryLog, MemoryReader
 from earwitness.monitor.log.protocol import Log, Outgoing
+from earwitness.monitor.log.topics import topic_name
 from earwitness.monitor.measures.slots import CLASSES, RESTATED, STRIDE
 from earwitness.monitor.measures.windows import Windows
 
-EVENTS, RECORDS, STATE = "earwitness.events", "earwitness.records", "earwitness.state"
+EVENTS = "earwitness.events"
 S = 1_000_000_000
 SETTINGS = MonitorSettings(metrics=False, poll_s=0.0, gather_s=0.0, keep_every_s=0.0)
 
@@ -215,10 +216,12 @@ def buckets_of(windows: Windows) -> dict[tuple[int, int], dict[tuple[Any, ...], 
 
 async def published(log: Log) -> dict[tuple[str, str], Any]:
     """The records topic as every reader folds it: the greatest revision of each record, whichever came first of it."""
-    reader = await log.reader(RECORDS)
+    topic = topic_name(log.prefix, "records")
+    ends = await log.end_positions(topic)
+    reader = await log.reader(topic)
     latest: dict[tuple[str, str], Any] = {}
-    while batch := await reader.poll(timeout_s=0):
-        for entry in batch:
+    while any(at < ends[p] for p, at in reader.positions().items()):
+        for entry in await reader.poll(timeout_s=1.0):
             record = decode_record(entry.value or b"")
             known = latest.get((record.call_id, record.id))
             if known is None or record.revision > known.revision:

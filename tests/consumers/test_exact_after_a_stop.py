@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
@@ -14,8 +13,7 @@ from earwitness.consumers.partition_state import PartitionState
 from earwitness.consumers.state_slots import Slots
 from earwitness.consumers.state_topic import StateTopic
 
-SCHEDULES = int(os.environ.get("EARWITNESS_TEST_SCHEDULES", "12"))
-"""Of each kind; ``make chaos`` takes hundreds."""
+SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.chaos) for seed in range(12, 150))]
 PARTITIONS = 3
 
 
@@ -43,7 +41,7 @@ async def check(found: Site) -> None:
     assert len(buckets) > 10
 
 
-@pytest.mark.parametrize("seed", range(SCHEDULES))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_one_worker_stopped_anywhere(seed: int, some_calls: Any) -> None:
     one = site(seed, some_calls)
     await one.run(workers=1, most_writes=30)
@@ -53,7 +51,7 @@ async def test_one_worker_stopped_anywhere(seed: int, some_calls: Any) -> None:
     assert one.doubts == []
 
 
-@pytest.mark.parametrize("seed", range(SCHEDULES))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_workers_that_share_partitions_stopped_anywhere(seed: int, some_calls: Any) -> None:
     """And whose partitions move with every stop and every start."""
     several = site(1_000 + seed, some_calls)
@@ -64,7 +62,7 @@ async def test_workers_that_share_partitions_stopped_anywhere(seed: int, some_ca
     assert several.doubts == []
 
 
-@pytest.mark.parametrize("seed", range(SCHEDULES))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_owners_that_do_not_know_yet_that_they_are_none(seed: int, some_calls: Any) -> None:
     """They go on to fold, to publish and to write state; then the log itself is asked."""
     zombies = site(2_000 + seed, some_calls)

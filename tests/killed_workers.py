@@ -1,0 +1,172 @@
+"""Real timeline workers in processes of their own, killed with -9 at random moments while events come in.
+
+The processes are forked off a server that has everything imported, so that a worker is there within a tenth of a
+second. In the end a worker in this process reads on from what they left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from stopped_workers import S, buckets_of, published, what_the_log_says
+
+from earwitness.consumers.monitor import Monitor
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.monitor.contract.wire import encode
+from earwitness.monitor.log.embedded import EmbeddedLog, EmbeddedSettings
+from earwitness.monitor.log.kafka import KafkaLog
+from earwitness.monitor.log.kafka_settings import kafka_settings
+from earwitness.monitor.log.protocol import Log, Outgoing
+from earwitness.monitor.log.topics import topic_specs
+from earwitness.monitor.log.url import KafkaUrl, SqliteUrl, parse_log_url
+
+SETTINGS = MonitorSettings(metrics=False, poll_s=0.05, gather_s=0.0, tick_s=0.1, keep_every_s=0.15)
+PATIENCE_S = 120.0
+"""Far more than anything takes; only what fails gets there."""
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["killed_workers"])
+COMPACTED_SOON = {
+    "segment.ms": "500",
+    "max.compaction.lag.ms": "500",
+    "min.cleanable.dirty.ratio": "0.01",
+    "delete.retention.ms": "0",
+}
+
+
+async def opened(url: str, configs: Mapping[str, str] | None = None) -> Log:
+    """A log whose groups are quick to notice who is gone."""
+    found = parse_log_url(url)
+    if isinstance(found, SqliteUrl):
+        settings = EmbeddedSettings(session_s=1.0, heartbeat_s=0.1, busy_timeout_s=30.0)
+        return await EmbeddedLog.open(found, topic_specs("earwitness", 4), settings=settings)
+    assert isinstance(found, KafkaUrl)
+    told: dict[str, Any] = {"session_timeout_ms": 1_000, "request_timeout_ms": 10_000}
+    if configs is not None:
+        told["topic_configs"] = dict(configs)
+    return await KafkaLog.open(found, kafka_settings(found, told))
+
+
+async def _monitor(url: str, at_work: Any) -> None:
+    log = await opened(url)
+    at_work.set()
+    await Monitor(log, SETTINGS, stop=asyncio.Event()).run()
+
+
+def work(url: str, at_work: Any) -> None:
+    """A worker's process."""
+    asyncio.run(_monitor(url, at_work))
+
+
+def _forked(url: str) -> tuple[Any, Any]:
+    """A worker's process, and what it sets when it has begun."""
+    here, before = str(Path(__file__).parent), os.environ.get("PYTHONPATH")
+    # Or the server, which is begun with the first process, would not find this module.
+    os.environ["PYTHONPATH"] = here if before is None else f"{here}:{before}"
+    try:
+        at_work = FORKS.Event()
+        process = FORKS.Process(target=work, args=(url, at_work), daemon=True)
+        process.start()
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+    return process, at_work
+
+
+@dataclass
+class Killings:
+    """Events of bots, the workers that read them, and the killing of these."""
+
+    log: Log
+    url: str
+    events: list[Any]
+    draw: random.Random
+    workers: int
+    kills: int = 0
+    processes: list[Any] = field(default_factory=list)
+
+    async def run(self, kills: int, *, pause_s: float) -> None:
+        """Feed all events while workers are killed and begun again, so many times."""
+        feeding = asyncio.create_task(self._feed(kills * pause_s))
+        try:
+            while self.kills < kills:
+                while len(self.processes) < self.workers:
+                    process, at_work = await asyncio.to_thread(_forked, self.url)
+                    self.processes.append(process)
+                    if self.draw.random() < 0.8:  # else it may be killed while it begins
+                        await asyncio.to_thread(at_work.wait, PATIENCE_S)
+                await asyncio.sleep(self.draw.uniform(0, 2 * pause_s))
+                process = self.draw.choice(self.processes)
+                assert process.is_alive(), f"a worker ended by itself with {process.exitcode}"
+                await self._kill(process)
+                self.kills += 1
+            await feeding
+        finally:
+            feeding.cancel()
+            for process in list(self.processes):
+                await self._kill(process)
+
+    async def _kill(self, process: Any) -> None:
+        process.kill()
+        await asyncio.to_thread(process.join)
+        process.close()
+        self.processes.remove(process)
+
+    async def _feed(self, over_s: float) -> None:
+        began, count = time.monotonic(), len(self.events)
+        sent = 0
+        while sent < count:
+            due = min(count, 1 + int((time.monotonic() - began) / over_s * count))
+            batch = self.events[sent:due]
+            await self.log.append(f"{self.log.prefix}.events", [Outgoing(e.call_id, encode(e)) for e in batch])
+            sent = due
+            await asyncio.sleep(0.02)
+
+    async def check(self) -> dict[str, int]:
+        """One more worker, here, reads to the end: records and windows must be what the log alone says."""
+        stop = asyncio.Event()
+        monitor = Monitor(self.log, replace(SETTINGS, tick_s=0.05), stop=stop)
+        running = asyncio.create_task(monitor.run())
+        async with asyncio.timeout(PATIENCE_S):
+            ready = asyncio.create_task(monitor.ready.wait())
+            await asyncio.wait({ready, running}, return_when=asyncio.FIRST_COMPLETED)
+            assert not running.done(), running
+            while not (monitor.keeper is not None and monitor.keeper.settled and await self._all_read(monitor)):
+                assert not running.done(), running
+                await asyncio.sleep(0.05)
+        as_of_ns = time.time_ns() + 100 * S
+        monitor.handler.queue(monitor.fold.advance(as_of_ns))
+        stop.set()
+        await running
+        records, buckets = await what_the_log_says(self.log, lambda: as_of_ns, SETTINGS)
+        assert await published(self.log) == records
+        assert buckets_of(monitor.fold.windows) == buckets
+        assert monitor.keeper is not None
+        return {
+            "kills": self.kills,
+            "records": len(records),
+            "buckets": len(buckets),
+            "read again": monitor.keeper.read_again,
+            "doubts": len(monitor.keeper.doubts),
+        }
+
+    async def _all_read(self, monitor: Monitor) -> bool:
+        ends = await self.log.end_positions(f"{self.log.prefix}.events")
+        assert monitor.keeper is not None
+        return all(part.next_offset >= ends[p] for p, part in monitor.keeper.parts.items()) and len(
+            monitor.keeper.parts
+        ) == len(ends)
+
+    async def close(self) -> None:
+        with contextlib.suppress(Exception):
+            await self.log.close()
