@@ -78,11 +78,18 @@ class TimedWindows(Windows):
 
     spent_s = 0.0
 
-    def apply(self, old: AnyRecord | None, new: AnyRecord, *, arrived_ns: int | None = None) -> None:
+    def apply(self, old: AnyRecord | None, new: AnyRecord, *, arrived_ns: int | None = None, part: int = 0) -> None:
         """Apply, and look at the clock."""
         began = time.process_time()
-        super().apply(old, new, arrived_ns=arrived_ns)
+        super().apply(old, new, arrived_ns=arrived_ns, part=part)
         self.spent_s += time.process_time() - began
+
+
+class NoWindows(Windows):
+    """Windows that count nothing."""
+
+    def apply(self, old: AnyRecord | None, new: AnyRecord, *, arrived_ns: int | None = None, part: int = 0) -> None:
+        """Nothing."""
 
 
 def bench_fold(name: str, sent: Sequence[Sent], batch: int) -> None:
@@ -118,17 +125,28 @@ def bench_fold(name: str, sent: Sequence[Sent], batch: int) -> None:
 
 
 def bench_memory(calls: int, length_s: float) -> None:
-    """What open calls take, in a process of its own: resident memory beyond what one call takes."""
-    code = f"import bench_fold; print(bench_fold.memory_kb({calls}, {length_s}))"
+    """What open calls take, at hand and laid aside, each in a process of its own: resident memory beyond what a few
+    calls take; and by these, what 10,000 take."""
+    at_hand, asleep = (_in_a_process(f"memory_kb({calls}, {length_s}, {most})") for most in (None, 0))
+    most = MonitorSettings().calls_at_hand or 0
+    print(
+        f"  {calls} open calls of {length_s:.0f} s: {at_hand:.0f} kB a call at hand, {asleep:.0f} kB laid aside;",
+        end="",
+    )
+    print(f" 10,000 of them, {most} at hand: {(most * at_hand + (10_000 - most) * asleep) / 1e3:.0f} MB")
+
+
+def _in_a_process(expression: str) -> float:
     here = str(Path(__file__).parent)
+    code = f"import bench_fold; print(bench_fold.{expression})"
     ran = subprocess.run([sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=True)
-    kb = float(ran.stdout.split()[-1])
-    print(f"  {calls} open calls of {length_s:.0f} s: {kb:.0f} kB a call; 10,000 of them {kb * 10:.0f} MB")
+    return float(ran.stdout.split()[-1])
 
 
-def memory_kb(calls: int, length_s: float) -> float:
+def memory_kb(calls: int, length_s: float, at_hand: int | None) -> float:
     """Resident kB a call, after all were read and judged."""
-    fold, before = TimelineFold(MonitorSettings()), 0
+    fold, before = TimelineFold(MonitorSettings(calls_at_hand=at_hand)), 0
+    fold.windows = NoWindows()  # theirs is told apart: it grows with label sets and time, not with calls
     for number in range(-20, calls):
         if number == 0:
             gc.collect()
@@ -140,7 +158,6 @@ def memory_kb(calls: int, length_s: float) -> float:
                 entry = Entry("events", 0, 0, one.call_id, one.payload, one.wall_ns + S // 20)
                 fold.add(entry, decode_event_fast(one.payload))
             fold.settle()
-    fold.settle()
     gc.collect()
     return (_resident_kb() - before) / calls
 

@@ -108,7 +108,7 @@ def _known(fold: TimelineFold) -> Iterator[tuple[HeldCall, str, int]]:
     """Held calls with their agent and the wall time of their own 0."""
     sets = fold.windows.label_sets
     for held in fold.held.values():
-        number = held.number if held.labelled is None else sets.number_of(held.labelled)
+        number = held.number
         if number is not None and held.offset_ns is not None:
             yield held, dict(sets.labels_of(number))["agent"], held.offset_ns
 

@@ -79,10 +79,8 @@ class HeldCall:
     call_id: str
     timeline: Timeline
     partition: int
-    labelled: AnyRecord | None = None
-    """A record of it, for its labels."""
     number: int | None = None
-    """Its label set, where it was restored and no record of it was made again yet."""
+    """The label set of its records, once there are any."""
     offset_ns: int | None = None
     """Least of arrival less ``at_ns``: what wall time the call's own 0 is, by the log's clock."""
     as_of_ns: int = 0
@@ -335,7 +333,7 @@ class TimelineFold:
             return []
         if not records:
             return []
-        held.labelled = records[-1]
+        held.number = self.windows.label_sets.number_of(records[-1])
         changes: list[Change] = []
         for record in records:
             old = held.timeline.replaced(record.id)
@@ -366,9 +364,8 @@ class TimelineFold:
         found: dict[Labels, int] = {}
         sets = self.windows.label_sets
         for held in self.in_progress():
-            number = held.number if held.labelled is None else sets.number_of(held.labelled)
-            if number is not None:
-                labels = sets.labels_of(number)
+            if held.number is not None:
+                labels = sets.labels_of(held.number)
                 found[labels] = found.get(labels, 0) + 1
         return found
 

@@ -62,9 +62,11 @@ def unshelve(body: bytes) -> list[Shelved]:
 def packed(plain: object) -> bytes:
     """A value as bytes. Integers that no machine word holds come as JSON, which begins otherwise."""
     try:
-        return _ENCODER.encode(plain)
+        body = _ENCODER.encode(plain)
     except OverflowError:
-        return _JSON_ENCODER.encode(plain)
+        body = _JSON_ENCODER.encode(plain)
+    # The encoder's own bytes hold on to a third more than they show.
+    return bytes(memoryview(body))
 
 
 def unpacked(body: bytes, kind: Any) -> Any:
