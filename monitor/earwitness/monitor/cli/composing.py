@@ -18,6 +18,7 @@ from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.calls.lexicon import LISTS, WordsAdded, language_of
 from earwitness.monitor.calls.tokens import tokens
+from earwitness.monitor.cli.event_loop import loop_factory
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.home import home
 from earwitness.monitor.log.open import LogSettings, open_log
@@ -172,7 +173,7 @@ def run_async(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], *, patien
                 raise KeyboardInterrupt from None
             raise
 
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(whole())
 
 
@@ -188,11 +189,3 @@ async def or_stopped(work: Coroutine[Any, Any, T], stop: asyncio.Event) -> T:
         return task.result()
     finally:
         stopped.cancel()
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop  # noqa: PLC0415 - faster where it is, not needed where it is not
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
