@@ -1,0 +1,235 @@
+"""One stateless job in several engines on the same Kafka: p95 of response latency per label set in windows of 10 s,
+from the turn records on a topic.
+
+    python tests/benchmarks/bench_engines.py [--records 150000] [--label-sets 100] [--rounds 3]
+
+By CPU of the reading process per record, each engine in a process of its own, in turn, the best of some rounds.
+``bare`` polls and decodes every record and does nothing else. The topic is keyed by label set, so that no engine has to
+sort its input anew. Two mixes: all records of demo calls as a timeline worker publishes them (a twentieth are turns),
+and turns alone. Every engine's results are held against the exact percentiles.
+
+The other engines are installed once, as ``requirements/engines.txt`` says, into .run/engines; where that cannot be done
+they are left out, loudly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.monitor.contract.decoder import decode_event_fast, decode_record_fast
+from earwitness.monitor.contract.records import AnyRecord
+from earwitness.monitor.contract.wire import encode
+from earwitness.monitor.log.kafka_library import kafka
+from earwitness.monitor.log.open import open_log
+from earwitness.monitor.log.protocol import Entry, Outgoing
+from earwitness.monitor.log.topics import topic_specs
+from earwitness.monitor.measures.windows import Windows
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.peer_engines import Results, is_sample, p95
+from demo_calls import HOUR_NS, S, demo_call
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = ROOT / "tools" / "kafka.py"
+PEERS, PINS = ROOT / ".run" / "engines", ROOT / "requirements" / "engines.txt"
+PARTITIONS, BATCH, SPAN_S, WITHIN_S = 4, 2_000, 400, 300
+Job = Callable[[str, str, int], Coroutine[Any, Any, tuple[float, Results]]]
+
+
+def published() -> list[AnyRecord]:
+    """The records of one demo call, revision by revision."""
+    fold, found = TimelineFold(MonitorSettings()), list[AnyRecord]()
+    for number, one in enumerate(demo_call(0, HOUR_NS, 60)):
+        entry = Entry("events", 0, number, one.call_id, one.payload, one.wall_ns + S // 20)
+        fold.add(entry, decode_event_fast(one.payload))
+        found += [change.new for change in fold.settle()]
+    return found + [change.new for change in fold.advance(HOUR_NS + 3_600 * S)]
+
+
+def calls(count: int, label_sets: int, *, only_turns: bool) -> Iterator[Outgoing]:
+    """So many records of calls that begin all the time, by event time."""
+    draw = random.Random(1)
+    records = [json.loads(encode(record)) for record in published()]
+    if only_turns:
+        records = [record for record in records if is_sample(record)]
+    starts = sorted(draw.randrange((SPAN_S - 70) * S) for _ in range(count // len(records) + 1))
+    made: list[tuple[int, Outgoing]] = []
+    for call, start_ns in enumerate(starts):
+        number, factor = draw.randrange(label_sets), draw.lognormvariate(0, 0.4)
+        own = {"call_id": f"call-{call:06d}-7d0c2b1a", "agent": f"a{number // 10}", "version": str(number % 10)}
+        for record in records:
+            wall_ns = min(record["event_wall_ns"], HOUR_NS + 69 * S) + start_ns
+            told = record | own | {"event_wall_ns": wall_ns}
+            if told.get("response_latency_ns") is not None:
+                told["response_latency_ns"] = round(told["response_latency_ns"] * factor)
+                told["a_on_ns"] = 10**12
+            labels = f"{own['agent']}/{own['version']}/{record['mode']}"
+            made.append((wall_ns, Outgoing(labels, json.dumps(told, separators=(",", ":")).encode())))
+    made.sort(key=lambda one: one[0])
+    return (record for _, record in made[:count])
+
+
+def exact(sent: Sequence[Outgoing]) -> dict[tuple[int, str], float]:
+    """What every engine should say."""
+    windows: dict[tuple[int, str], list[float]] = {}
+    for outgoing in sent:
+        record = json.loads(outgoing.value or b"")
+        if is_sample(record):
+            begin = record["event_wall_ns"] // (10 * S) * 10_000
+            windows.setdefault((begin, outgoing.key), []).append(record["response_latency_ns"] / S)
+    return {key: p95(values) for key, values in windows.items()}
+
+
+async def bare(bootstrap: str, topic: str, records: int) -> tuple[float, Results]:
+    """Poll and decode: what no consumer can go below."""
+    consumer: Any = kafka.AIOKafkaConsumer(bootstrap_servers=bootstrap, max_partition_fetch_bytes=4 * 1024 * 1024)
+    await consumer.start()
+    parts = [kafka.TopicPartition(topic, number) for number in range(PARTITIONS)]
+    consumer.assign(parts)
+    began = time.process_time()
+    await consumer.seek_to_beginning(*parts)
+    seen = 0
+    while seen < records:
+        for batch in (await consumer.getmany(timeout_ms=5_000, max_records=BATCH)).values():
+            for record in batch:
+                decode_record_fast(record.value)
+            seen += len(batch)
+    spent_s = time.process_time() - began
+    await consumer.stop()
+    return spent_s, []
+
+
+async def earwitness(bootstrap: str, topic: str, records: int) -> tuple[float, Results]:
+    """The log's reader, the fast decoder and the windows."""
+    log = await open_log(f"kafka://{bootstrap}/{topic.split('.', maxsplit=1)[0]}")
+    reader = await log.reader(topic)
+    windows = Windows(windows_s=(10,), max_label_values=1_000)
+    began = time.process_time()
+    seen, least_ns, most_ns = 0, 2**63, 0
+    while seen < records:
+        batch = await reader.poll(timeout_s=5, max_records=BATCH)
+        for entry in batch:
+            record = decode_record_fast(entry.value or b"")
+            if record.kind == "turn" and record.final:
+                windows.apply(None, record, part=entry.partition)
+                wall_ns = record.event_wall_ns
+                least_ns, most_ns = min(least_ns, wall_ns), max(most_ns, wall_ns)
+        seen += len(batch)
+    results: Results = []
+    for end_ns in range(least_ns // (10 * S) * 10 * S + 10 * S, most_ns + 10 * S, 10 * S):
+        for labels, found in windows.percentiles("response_latency", 950, window_s=10, as_of_ns=end_ns).items():
+            by = dict(labels)
+            key = f"{by['agent']}/{by['version']}/{by['mode']}"
+            results.append(((end_ns - 10 * S) // 1_000_000, key, found.value_s or 0.0))
+    spent_s = time.process_time() - began
+    await reader.close()
+    await log.close()
+    return spent_s, results
+
+
+OWN: dict[str, Job] = {"bare": bare, "earwitness": earwitness}
+
+
+def spent(engine: str, bootstrap: str, topic: str, records: int) -> dict[str, Any]:
+    """One engine in a process of its own."""
+    if engine in OWN:
+        command = [sys.executable, __file__, "--engine", engine]
+    else:
+        command = [str(PEERS / "bin" / "python"), str(Path(__file__).with_name("peer_engines.py")), engine]
+    command += [bootstrap, topic, str(records)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WITHIN_S)
+    if ran.returncode != 0:
+        raise SystemExit(f"{engine} failed:\n{ran.stderr[-2_000:]}")
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+def install_peers() -> list[str]:
+    """The other engines that can be had here."""
+    stamp = PEERS / "installed"
+    if not stamp.exists() or stamp.read_text() != PINS.read_text():
+        print(f"installing other engines into {PEERS.relative_to(ROOT)}: once, 150 MB ...", flush=True)
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(PINS)]
+        for command in ([sys.executable, "-m", "venv", str(PEERS)], [str(PEERS / "bin" / "python"), *install]):
+            ran = subprocess.run(command, capture_output=True, text=True, check=False)
+            if ran.returncode != 0:
+                print(f"other engines: NOT MEASURED: {ran.stderr.strip().splitlines()[-1]}")
+                return []
+        stamp.write_text(PINS.read_text())
+    return ["quixstreams", "faststream"]
+
+
+def agreement(results: Results, wanted: dict[tuple[int, str], float]) -> str:
+    """How an engine's results differ from the exact ones."""
+    found = {(begin, labels): value for begin, labels, value in results}
+    if not found:
+        return ""
+    known = [key for key in found if key in wanted]
+    worst = max(abs(found[key] / wanted[key] - 1) for key in known)
+    return f"{len(known)} of {len(wanted)} windows, {len(found) - len(known)} strange, worst error {worst:.2%}"
+
+
+async def bench(bootstrap: str, given: argparse.Namespace, engines: Sequence[str]) -> None:
+    for name, only_turns in (("records as published", False), ("turns alone", True)):
+        prefix = f"bench{uuid.uuid4().hex[:8]}"
+        log = await open_log(f"kafka://{bootstrap}/{prefix}")
+        await log.create_topics(topic_specs(prefix, PARTITIONS))
+        topic, sent = f"{prefix}.records", list(calls(given.records, given.label_sets, only_turns=only_turns))
+        for start in range(0, len(sent), 1_000):
+            await log.append(topic, sent[start : start + 1_000])
+        await log.close()
+        wanted, size = exact(sent), sum(len(one.value or b"") for one in sent) / len(sent)
+        rounds = [
+            {engine: spent(engine, bootstrap, topic, len(sent)) for engine in engines} for _ in range(given.rounds)
+        ]
+        print(f"{name}: {len(sent):,} of {size:.0f} bytes, {given.label_sets} label sets")
+        cost = {engine: min(one[engine]["cpu_s"] for one in rounds) / len(sent) * 1e6 for engine in engines}
+        for engine in engines:
+            ratio, saved = cost[engine] / cost["bare"], cost[engine] / cost["earwitness"]
+            told = agreement(rounds[-1][engine]["results"], wanted)
+            print(f"  {engine:<12} {cost[engine]:>7.2f} us {ratio:>6.2f} x bare {saved:>6.2f} x earwitness  {told}")
+
+
+def tool(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(TOOL), command], capture_output=True, text=True, check=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=150_000)
+    parser.add_argument("--label-sets", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--engine", nargs=4, metavar=("NAME", "BOOTSTRAP", "TOPIC", "RECORDS"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.engine:
+        name, bootstrap, topic, records = given.engine
+        cpu_s, results = asyncio.run(OWN[name](bootstrap, topic, int(records)))
+        print(json.dumps({"cpu_s": cpu_s, "results": results}))
+        return
+    was_up = tool("status").returncode == 0
+    up = tool("up")
+    if up.returncode != 0:
+        print(f"kafka: NOT MEASURED: {up.stderr.strip()}")
+        return
+    try:
+        asyncio.run(bench(up.stdout.strip(), given, [*OWN, *install_peers()]))
+    finally:
+        if not was_up:
+            tool("down")
+
+
+if __name__ == "__main__":
+    main()
