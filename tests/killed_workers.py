@@ -42,14 +42,14 @@ COMPACTED_SOON = {
 }
 
 
-async def opened(url: str, configs: Mapping[str, str] | None = None) -> Log:
+async def opened(url: str, configs: Mapping[str, str] | None = None, *, session_s: float = 1.0) -> Log:
     """A log whose groups are quick to notice who is gone."""
     found = parse_log_url(url)
     if isinstance(found, SqliteUrl):
-        settings = EmbeddedSettings(session_s=1.0, heartbeat_s=0.1, busy_timeout_s=30.0)
+        settings = EmbeddedSettings(session_s=session_s, heartbeat_s=0.1, busy_timeout_s=30.0)
         return await EmbeddedLog.open(found, topic_specs("earwitness", 4), settings=settings)
     assert isinstance(found, KafkaUrl)
-    told: dict[str, Any] = {"session_timeout_ms": 1_000, "request_timeout_ms": 10_000}
+    told: dict[str, Any] = {"session_timeout_ms": int(session_s * 1_000), "request_timeout_ms": 10_000}
     if configs is not None:
         told["topic_configs"] = dict(configs)
     return await KafkaLog.open(found, kafka_settings(found, told))

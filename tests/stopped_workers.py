@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -234,7 +234,7 @@ def contents(records: Any) -> dict[tuple[str, str], Any]:
     return {(r.call_id, r.id): r.model_dump(exclude={"revision"}) for r in records if not r.retracted}
 
 
-async def what_the_log_says(log: Log, clock: Clock, settings: MonitorSettings) -> tuple[Any, Any]:
+async def what_the_log_says(log: Log, clock: Callable[[], int], settings: MonitorSettings) -> tuple[Any, Any]:
     """Records and buckets of a fold that nothing ever stopped."""
     fold = await LogFold.open(log, replace(settings), clock_ns=clock, since_ns=0)
     await fold.catch_up()
