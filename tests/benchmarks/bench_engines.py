@@ -116,20 +116,20 @@ async def earwitness(bootstrap: str, topic: str, records: int) -> tuple[float, R
     """The log's reader, the fast decoder and the windows."""
     log = await open_log(f"kafka://{bootstrap}/{topic.split('.', maxsplit=1)[0]}")
     reader = await log.reader(topic)
-    windows = Windows(windows_s=(10,), max_label_values=1_000)
+    windows = Windows(windows_s=(10,), measures=("response_latency",), max_label_values=1_000)
     began = time.process_time()
-    seen, least_ns, most_ns = 0, 2**63, 0
+    seen, newest = 0, dict[int, int]()
     while seen < records:
         batch = await reader.poll(timeout_s=5, max_records=BATCH)
         for entry in batch:
             record = decode_record_fast(entry.value or b"")
             if record.kind == "turn" and record.final:
                 windows.apply(None, record, part=entry.partition)
-                wall_ns = record.event_wall_ns
-                least_ns, most_ns = min(least_ns, wall_ns), max(most_ns, wall_ns)
+                newest[entry.partition] = record.event_wall_ns
         seen += len(batch)
     results: Results = []
-    for end_ns in range(least_ns // (10 * S) * 10 * S + 10 * S, most_ns + 10 * S, 10 * S):
+    last_ns = max(newest.values()) + 10 * S
+    for end_ns in range(last_ns - last_ns % (10 * S) - SPAN_S * S, last_ns, 10 * S):
         for labels, found in windows.percentiles("response_latency", 950, window_s=10, as_of_ns=end_ns).items():
             by = dict(labels)
             key = f"{by['agent']}/{by['version']}/{by['mode']}"

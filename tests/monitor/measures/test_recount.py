@@ -286,3 +286,20 @@ def test_classes_beyond_what_is_told_apart_count_as_other() -> None:
 
     assert (found.n, other.n) == (1_200, 1_200 - (1_024 - len(BY_NAME) - 1))
     assert len(found.by_class) < 1_024
+
+
+@pytest.mark.parametrize("kept", [("response_latency",), ("coverage",), ("stop_latency", "calls")])
+def test_windows_of_some_measures_say_of_them_what_windows_of_all_say(kept: tuple[str, ...]) -> None:
+    draw, some, whole = random.Random(4), Windows(measures=kept), Windows()
+    for number in range(300):
+        record = drawn(draw, number)
+        some.apply(None, record)
+        whole.apply(None, record)
+
+    for measure in kept:
+        seen: dict[str, Any] = {"window_s": 3_600, "as_of_ns": AS_OF_NS}
+        assert some.read(measure, **seen) == whole.read(measure, **seen)
+    assert some.read("unanswered", window_s=3_600, as_of_ns=AS_OF_NS).denominator == 0
+    assert some.worst("response_latency", window_s=3_600, as_of_ns=AS_OF_NS) == []
+    with pytest.raises(KeyError):
+        Windows(measures=("nonsense",))

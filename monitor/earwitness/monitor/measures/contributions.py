@@ -5,12 +5,13 @@ The rules, one for each kind of record, stand in ``talk_rules`` and ``call_rules
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.measures import call_rules, slots, talk_rules
+from earwitness.monitor.measures.catalogue import BY_NAME
 from earwitness.monitor.measures.tally import Fields, Tallies, fields_of, parted
 
 
@@ -49,6 +50,21 @@ RULES: Final[dict[str, Callable[[Fields], Tallies]]] = {
 }
 """What a record of a kind counts for, unless it was taken back."""
 _WHAT: Final = {int(what): what for what in What}
+
+
+def rules_for(measures: Collection[str] | None) -> Mapping[str, Callable[[Fields], Tallies]]:
+    """The rules that tell of some measures (None: all), by kind of record. Raises KeyError for one that the catalogue
+    does not have."""
+    if measures is None:
+        return RULES
+    wanted = {BY_NAME[measure].view_of or measure for measure in measures}
+    if wanted == {"response_latency"}:
+        return {"turn": talk_rules.headline}
+
+    def only(rule: Callable[[Fields], Tallies]) -> Callable[[Fields], Tallies]:
+        return lambda fields: [tally for tally in rule(fields) if parted(tally[0])[0] in wanted]
+
+    return {kind: only(rule) for kind, rule in RULES.items()}
 
 
 def tallies(fields: Fields) -> Tallies:

@@ -48,22 +48,29 @@ _STOP: Final = eligible("stop_latency")
 
 def turn(fields: Fields) -> Tallies:
     """A `Turn`."""
+    found = [_CALLER_TURN, *headline(fields)]
+    if len(found) == 1 or fields["turn_class"] != "eligible" or fields["premature_endpoint"]:
+        return found
+    is_measured = len(found) > 2 and found[2][1] == VALUES
+    found += _UNANSWERED if fields["response_latency_ns"] is None and _waits(fields) else _ANSWERED
+    if is_measured:
+        _where_it_went(fields, found)
+    return found
+
+
+def headline(fields: Fields) -> Tallies:
+    """What a `Turn` counts for in ``response_latency`` alone."""
     if fields["turn_class"] != "eligible":
-        return _CALLER_TURN, count(_HEADLINE, f"class/{fields['turn_class']}")
-    waits = fields["unanswered"] or fields["overdue"]
-    latency_ns, reason = fields["response_latency_ns"], fields["reason"]
+        return (count(_HEADLINE, f"class/{fields['turn_class']}"),)
+    latency_ns, reason, waits = fields["response_latency_ns"], fields["reason"], _waits(fields)
     if latency_ns is None and reason is None and not waits:
-        return (_CALLER_TURN,)
-    found: list[Tally] = [_CALLER_TURN]
-    name = _HEADLINE
+        return ()
+    name, found = _HEADLINE, [_ELIGIBLE]
     if fields["premature_endpoint"]:
-        name = _CUT_OFF
-        found += _ELIGIBLE_CUT_OFF
-    else:
-        found.append(_ELIGIBLE)
-        found += _UNANSWERED if waits and latency_ns is None else _ANSWERED
+        name, found = _CUT_OFF, [*_ELIGIBLE_CUT_OFF]
     if latency_ns is not None:
-        _latency(fields, latency_ns, name, found)
+        is_value = valid(_HEADLINE, latency_ns, fields["a_on_ns"])
+        found.append((name, VALUES, latency_ns) if is_value else (name, INVALID, 1))
         return found
     if waits:
         found.append(wait(name, CENSORED, fields["waited_ns"]))
@@ -76,13 +83,11 @@ def turn(fields: Fields) -> Tallies:
     return found
 
 
-def _latency(fields: Fields, latency_ns: int, name: str, found: list[Tally]) -> None:
-    if not valid(_HEADLINE, latency_ns, fields["a_on_ns"]):
-        found.append((name, INVALID, 1))
-        return
-    found.append((name, VALUES, latency_ns))
-    if name is _CUT_OFF:
-        return
+def _waits(fields: Fields) -> bool:
+    return bool(fields["unanswered"] or fields["overdue"])
+
+
+def _where_it_went(fields: Fields, found: list[Tally]) -> None:
     delay_ns, ttfa_ns, parts_ns = fields["endpoint_delay_ns"], fields["agent_ttfa_ns"], fields["parts_ns"]
     if delay_ns is not None:
         found += (_DELAY, duration("endpoint_delay", delay_ns))

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.measures.catalogue import BY_NAME, S
 from earwitness.monitor.measures.slots import COUNT, DENOMINATOR, ELIGIBLE, INVALID, VALUES
@@ -27,11 +30,12 @@ LEAST_NS: Final = {measure.name: measure.least_ns for measure in BY_NAME.values(
 
 def fields_of(record: AnyRecord) -> Fields:
     """The fields of a record, be it a model or the struct that the fast decoder makes of its bytes."""
-    try:
-        return record.__dict__
-    except AttributeError:
-        names: tuple[str, ...] = cast(Any, record).__struct_fields__
-        return {"kind": record.kind} | {name: getattr(record, name) for name in names}
+    fields: Fields | None = getattr(record, "__dict__", None)
+    if fields is not None:
+        return fields
+    read: dict[str, Any] = asdict(cast(Struct, record))
+    read["kind"] = record.kind
+    return read
 
 
 def named(measure: str, klass: str) -> str:
