@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from earwitness.monitor.measures.reading import Exemplar
@@ -52,6 +52,8 @@ class Worst:
         self._newest = 0
         self._steps: dict[int, dict[tuple[int, str], list[Case]]] = {}
         """By step, label set and measure, in the order of badness."""
+        self.editions: dict[int, int] = {}
+        """How often the cases of a step changed."""
 
     def remember(self, number: int, measure: str, case: Case) -> None:
         """Take a case of a label set in, if it is among the worst."""
@@ -69,12 +71,29 @@ class Worst:
         elif case > kept[0]:
             del kept[0]
             insort(kept, case)
+        else:
+            return
+        self.editions[step] += 1
 
     def forget(self, number: int, measure: str, case: Case) -> None:
         """A case turned out to be none."""
         kept = self._steps.get(case[5] // self._step_ns, {}).get((number, measure), [])
         if case in kept:
             kept.remove(case)
+            self.editions[case[5] // self._step_ns] += 1
+
+    def cases(self, step: int) -> Iterator[tuple[int, str, Case]]:
+        """All of a step, with label set and measure."""
+        for (number, measure), kept in self._steps.get(step, {}).items():
+            for case in kept:
+                yield number, measure, case
+
+    def drop(self, is_gone: Callable[[str], bool]) -> None:
+        """Forget the cases of calls that somebody else has now."""
+        for step, by_series in self._steps.items():
+            for series, kept in by_series.items():
+                by_series[series] = [case for case in kept if not is_gone(case[2])]
+            self.editions[step] += 1
 
     def find(self, measure: str, numbers: Sequence[int], begin_ns: int, end_ns: int, limit: int) -> list[Exemplar]:
         """The worst of the label sets with an event time in [``begin_ns``, ``end_ns``)."""
@@ -88,10 +107,11 @@ class Worst:
 
     def _begin(self, step: int) -> dict[tuple[int, str], list[Case]]:
         begun = self._steps[step] = {}
+        self.editions[step] = 0
         if step > self._newest:
             self._newest = step
             for old in [s for s in self._steps if s <= step - self._keep]:
-                del self._steps[old]
+                del self._steps[old], self.editions[old]
         return begun
 
 

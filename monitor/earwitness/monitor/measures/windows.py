@@ -7,14 +7,14 @@ always equals the fold of the latest revisions of all records in it, whatever or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.measures.buckets import Buckets, S
 from earwitness.monitor.measures.catalogue import parse
 from earwitness.monitor.measures.classes import Classes, kept_long
-from earwitness.monitor.measures.contributions import RULES, tallies
+from earwitness.monitor.measures.contributions import rules_for
 from earwitness.monitor.measures.exemplars import SHOWN_BY, WITH_CASES, Cases, Worst, cases
 from earwitness.monitor.measures.histogram import UnlikeHistograms, default_binning
 from earwitness.monitor.measures.label_sets import LabelKeys, LabelSets
@@ -43,6 +43,8 @@ class Windows:
     ``since_ns``: records before it may be missing (None: none are); ``watermark_ns``: everything that the log took
     until then was applied (None: not to be judged); ``live``: calls in progress by label set. Whoever folds sets them.
 
+    ``measures``: only these are kept, and no worst cases, for jobs that need no more (None: all that there are).
+
     ``parts``: the buckets of each part of the log (a partition, where one says which; a part's newest record alone
     says what is still kept of it), under the numbers of ``label_sets`` and ``classes``. Windows are the sums of all.
     """
@@ -55,6 +57,7 @@ class Windows:
         max_label_values: int = 50,
         max_label_sets: int = 2_000,
         windows_s: Iterable[int] = tuple(STEP_OF),
+        measures: Collection[str] | None = None,
     ) -> None:
         self.label_sets = LabelSets(labels, max_values=max_label_values, max_sets=max_label_sets)
         self.classes = Classes()
@@ -74,6 +77,8 @@ class Windows:
             self._by_step.setdefault(self._steps[window_s], []).append(window)
         self._worst = {60: Worst(60, 150), LONG_STEP_S: Worst(LONG_STEP_S, 170)}
         self._binning = default_binning()
+        self._rules = rules_for(measures)
+        self._shows_cases = measures is None
 
     @property
     def windows_s(self) -> tuple[int, ...]:
@@ -87,26 +92,29 @@ class Windows:
         of the log that the record comes from, the same for all its revisions.
         Raises UnlikeHistograms for a record that was worked out under other bounds.
         """
+        rule = self._rules.get(new.kind)
+        if rule is None:
+            return
         now = fields_of(new)
         if now["bounds"] != self.bounds:
             raise UnlikeHistograms(f"a record under bounds {new.bounds} cannot be added to windows under {self.bounds}")
         buckets = self.parts.get(part) or self.part(part)
         kind, wall_ns, number = now["kind"], now["event_wall_ns"], self.label_sets.number_by(now)
-        after = () if now["retracted"] else RULES[kind](now)
+        after = () if now["retracted"] else rule(now)
         was: Fields | None = None
         if old is None:
             if after:
                 self._note(buckets, wall_ns, number, after, arrived_ns)
         else:
             was = fields_of(old)
-            before, old_number = tallies(was), self.label_sets.number_by(was)
+            before, old_number = () if was["retracted"] else rule(was), self.label_sets.number_by(was)
             if was["event_wall_ns"] != wall_ns or old_number != number:
                 self._note(buckets, was["event_wall_ns"], old_number, (), arrived_ns, removed=before)
                 self._note(buckets, wall_ns, number, after, arrived_ns)
             elif before != after:
                 came, gone = _difference(before, after)
                 self._note(buckets, wall_ns, number, came, arrived_ns, removed=gone)
-        if kind in WITH_CASES:
+        if self._shows_cases and kind in WITH_CASES:
             before_cases: Cases = () if was is None else cases(was)
             after_cases = cases(now)
             if before_cases != after_cases:
@@ -114,6 +122,11 @@ class Windows:
         if buckets.lost_longest:
             buckets.lost_longest = False
             self._retain_labels()
+
+    @property
+    def worst_kept(self) -> Mapping[int, Worst]:
+        """The worst cases that are remembered, by the length of their steps in seconds."""
+        return self._worst
 
     def forget(self, call_id: str) -> None:
         """No record of this call will be applied any more."""
