@@ -174,7 +174,7 @@ class TimelineFold:
         timeline = held.timeline
         if held.broken:
             return
-        if held.waits_ns is not None and self._is_long_after(held, arrived_ns):
+        if held.waits_ns is not None and arrived_ns - (held.offset_ns or 0) - timeline.last_at_ns > self._kept_ns:
             # Read in one go with the call itself: whether that had ended is judged first, as if it had come alone.
             self._judged_early += self._judge(held, arrived_ns)
         if timeline.ended and self._is_over(held, arrived_ns):

@@ -81,10 +81,11 @@ def write_stages(page: Page) -> None:
 
 
 def _stage(page: Page, known: StagesKnown, e: Any, at: int, record_id: str) -> Draft:
-    run = page.scene.facts.runs.get(e.response_id) if e.response_id is not None else None
-    value_ns = _duration_ns(e.value_s, min(at, page.scene.horizon_ns))
-    if e.value_s is not None and value_ns is None:
+    value_s, scene = e.value_s, page.scene
+    value_ns = None if value_s is None else _duration_ns(value_s, min(at, scene.horizon_ns))
+    if value_s is not None and value_ns is None:
         known.invalid.append(at)
+    run = scene.facts.runs.get(e.response_id) if e.response_id is not None and scene.facts.cancelled else None
     censored = e.censored or (run is not None and _never_came(e, run))
     content: Content = {
         "service": e.service,
@@ -108,9 +109,9 @@ def _never_came(e: Any, run: Run) -> bool:
     return first is None or first > cancelled
 
 
-def _duration_ns(value_s: float | None, at_ns: int) -> int | None:
+def _duration_ns(value_s: float, at_ns: int) -> int | None:
     """A duration in nanoseconds; None where it is none: not finite, negative, or longer than the call so far (A08)."""
-    if value_s is None or not math.isfinite(value_s) or not 0 <= value_s * S <= at_ns:
+    if not math.isfinite(value_s) or not 0 <= value_s * S <= at_ns:
         return None
     return round(value_s * S)
 

@@ -91,7 +91,7 @@ def decode_record_fast(payload: bytes) -> AnyRecord:
     return cast(AnyRecord, record)
 
 
-def share_names(event: AnyEvent, call_id: str) -> None:
+def share_names(event: Any, call_id: str) -> None:
     """Let a decoded event use the names that other events of its call use: each would keep copies of its own."""
     named = _NAMED.get(type(event))
     if named is None:
@@ -99,7 +99,7 @@ def share_names(event: AnyEvent, call_id: str) -> None:
     _set_field(event, "call_id", call_id)
     _set_field(event, "source", _shared(event.source))
     if named:
-        response_id: str | None = cast(Any, event).response_id
+        response_id = event.response_id
         if response_id is not None:
             _set_field(event, "response_id", _shared(response_id))
 
