@@ -128,14 +128,14 @@ class Redaction:
     def _text(self, text: str, treatment: Treatment) -> tuple[str, bool]:
         text, cut = bounded(text, self._text_bytes)
         match treatment:
-            case "keys":
-                return (text if self._keep_dtmf else self._keys(text)), cut
-            case "json":
-                return self._json(text, cut), cut
-            case "identity":
-                return self._redact(text, self._identity_finders), cut
             case "text":
                 return self._redact(text, self._finders), cut
+            case "identity":
+                return self._redact(text, self._identity_finders), cut
+            case "json":
+                return self._json(text, cut), cut
+            case "keys":
+                return (text if self._keep_dtmf else self._keys(text)), cut
 
     def _keys(self, text: str) -> str:
         """A placeholder without a hash of the keys: a hash of one key is no secret to who sees a few of them."""

@@ -40,6 +40,7 @@ def worth_a_look(text: str) -> bool:
     found = _NOTABLE.intersection(words)
     if not found:
         return False
-    if sum(words.count(word) for word in found if word in _DIGIT_WORDS) > 1:
+    digits = found & _DIGIT_WORDS
+    if len(digits) > 1 or (digits and words.count(next(iter(digits))) > 1):
         return True
     return not (_DOT.isdisjoint(found) or _AT.isdisjoint(words))
