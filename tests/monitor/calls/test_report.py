@@ -43,7 +43,7 @@ BY_HAND = """
    "agent_interruptions": [],
    "dead_air": [{"start_s": 10.0, "end_s": 40.0, "agent_s": 30.0, "tool_s": 0.0, "hold_s": 0.0, "caller_s": 0.0,
       "evidence": {"start": "vad"}}],
-   "unheard": [], "line": null}],
+   "unheard": [], "line": null, "notes": []}],
  "summary": {
    "response_latency": {"n": 2, "answered": 1, "unanswered": 1, "eligible": 2, "coverage": 1.0,
      "p50_s": null, "p90_s": null, "p95_s": null, "p99_s": null,
