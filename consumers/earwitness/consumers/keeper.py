@@ -21,12 +21,13 @@ from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.partition_state import PartitionState
 from earwitness.consumers.state_slots import Doubt, Restored, Slots, Snapshot
 from earwitness.consumers.state_topic import StateTopic
-from earwitness.consumers.state_values import About, about_bytes, about_of, fingerprint
+from earwitness.consumers.state_values import About, decoded, encoded, fingerprint
 from earwitness.consumers.timeline import TimelineHandler, begin_of, replay_since_ns
 from earwitness.consumers.worker import Batch, Hands
 from earwitness.monitor.contract.decoder import decode_record_fast
 from earwitness.monitor.contract.wire import UnreadableRecord
 from earwitness.monitor.log.protocol import Entry, Gap, Log, Outgoing, Reader
+from earwitness.monitor.measures import saved_cases
 
 S: Final = 1_000_000_000
 
@@ -49,6 +50,7 @@ class Loaded:
     published_to: int
     goal: int
     since_ns: int | None
+    partitions: int
     records_end: int = 0
     """The records before it are of events before ``goal``."""
     ledger: Sequence[Entry] = ()
@@ -74,6 +76,10 @@ class Part:
     """The reader must be sent to ``next_offset``."""
     all_anew: bool = False
     """The next snapshot brings all values, whatever was saved before."""
+    kept_ns: int = 0
+    """When what changed was last written."""
+    turn: int = 0
+    """Who was written longer ago has less."""
     again: set[str] = field(default_factory=set[str])
     """Calls of which something was published that the state does not know of."""
     held_back: dict[tuple[str, str], Change] = field(default_factory=dict[tuple[str, str], Change])
@@ -115,7 +121,8 @@ class Keeper:
         """Partitions whose saved state made no sense."""
         self._failed = False
         """The last load of a state failed."""
-        self._kept_ns: int | None = None
+        self._was_settled = False
+        self._turn = 0
         handler.part_of = self._part_of
 
     @property
@@ -202,7 +209,7 @@ class Keeper:
 
     def _drop(self, partition: int) -> None:
         """Forget a partition's state: another has it now."""
-        del self.parts[partition]
+        saved_cases.drop(self._fold.windows, self.parts.pop(partition).state.is_ours)
         gone = self._fold.drop(partition)
         self._ledger.forget(gone)
         self._handler.drop(gone)
@@ -229,7 +236,7 @@ class Keeper:
                 continue
             restored, about = found
             at = restored.manifest.offset
-            loads.append(Loaded(partition, slots, restored, about, at, at, ends[partition], about.since_ns))
+            loads.append(Loaded(partition, slots, restored, about, at, at, ends[partition], about.since_ns, len(ends)))
         if anew:
             loads += await self._from_the_log(anew, ends, oldest)
         return await self._with_ledgers(loads, published)
@@ -242,7 +249,7 @@ class Keeper:
             restored = slots.read(entries)
             if restored is None:
                 return None
-            about, offset = about_of(restored.manifest.about), restored.manifest.offset
+            about, offset = decoded(restored.manifest.about, About), restored.manifest.offset
             if slots.partition in self._refused:
                 raise Doubt("a value of it makes no sense")
             if about.fingerprint != self._fingerprint:
@@ -277,7 +284,9 @@ class Keeper:
                 self._handler.missed(Gap(self._topic.events, partition, handled, oldest[partition]))
             to = max(handled, oldest[partition])
             at = min(begin.positions[partition], to)
-            loads.append(Loaded(partition, slots, None, None, at, to, ends[partition], begin.complete_from_ns))
+            loads.append(
+                Loaded(partition, slots, None, None, at, to, ends[partition], begin.complete_from_ns, len(ends))
+            )
         return loads
 
     async def _with_ledgers(self, loads: Sequence[Loaded], published: Mapping[int, int]) -> list[Loaded]:
@@ -306,7 +315,7 @@ class Keeper:
         partition = loaded.partition
         if partition not in self._reader.positions():
             return
-        state = PartitionState(partition, self._fold, self._ledger, self._settings.bounds)
+        state = PartitionState(partition, loaded.partitions, self._fold, self._ledger, self._settings.bounds)
         if loaded.restored is not None and loaded.about is not None:
             try:
                 state.restore(loaded.restored.values, loaded.about)
@@ -361,13 +370,19 @@ class Keeper:
         self._note_progress()
         now_ns = self._clock_ns()
         # Until it is there for the first time, a worker has nothing to write that could not wait.
-        if not at_end and self._kept_ns is None and not self.settled:
+        self._was_settled = self._was_settled or self.settled
+        if not at_end and not self._was_settled:
             return
-        due = self._kept_ns is None or now_ns - self._kept_ns >= self._settings.keep_every_s * S
         ready = {p: part for p, part in self.parts.items() if not part.behind}
-        if not ready or not (due or at_end):
+        if not at_end and self._keeps:
+            # One at a time, so that events do not wait for long.
+            due = [p for p, part in ready.items() if now_ns - part.kept_ns >= self._settings.keep_every_s * S]
+            ready = {p: ready[p] for p in sorted(due, key=lambda p: ready[p].turn)[:1]}
+        if not ready:
             return
-        self._kept_ns = now_ns
+        self._turn += 1
+        for part in ready.values():
+            part.kept_ns, part.turn = now_ns, self._turn
         if self._keeps:
             await self._write(hands, ready)
         else:
@@ -437,7 +452,7 @@ class Keeper:
         )
         changes = state.changes(all_of_it=part.all_anew)
         part.all_anew = False
-        return part.slots.snapshot(changes, offset=part.next_offset, about=about_bytes(about))
+        return part.slots.snapshot(changes, offset=part.next_offset, about=encoded(about))
 
     async def _append(self, hands: Hands, records: Sequence[Outgoing]) -> None:
         if records:

@@ -8,15 +8,26 @@ from typing import Final
 from earwitness.consumers.fold import FORGOTTEN, HeldCall, TimelineFold
 from earwitness.consumers.ledger import Ledger, Published
 from earwitness.consumers.state_slots import Doubt
-from earwitness.consumers.state_values import About, SavedCall, SavedLabels, SavedRevision, packed, unpacked
+from earwitness.consumers.state_values import (
+    About,
+    SavedCall,
+    SavedLabels,
+    SavedRevision,
+    decoded,
+    encoded,
+    packed,
+    unpacked,
+)
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.saved import NotSaved, restored, saved
-from earwitness.monitor.measures import saved_buckets
+from earwitness.monitor.log.keys import partition_of
+from earwitness.monitor.measures import saved_buckets, saved_cases
 from earwitness.monitor.measures.buckets import KEPT_STEPS
 from earwitness.monitor.measures.saved_buckets import SavedBucket
+from earwitness.monitor.measures.saved_cases import SavedCase
 from earwitness.monitor.measures.sums import Sums
 
-CALL, BUCKET, FORGOT, AHEAD = "call:", "bucket:", "forgotten:", "ahead:"
+CALL, BUCKET, FORGOT, AHEAD, WORST = "call:", "bucket:", "forgotten:", "ahead:", "worst:"
 SEGMENT: Final = 500
 """Ids of calls that are forgotten together."""
 
@@ -28,12 +39,15 @@ class PartitionState:
     """What of a partition was saved, and the way from the fold to that and back."""
 
     partition: int
+    partitions: int
     fold: TimelineFold
     ledger: Ledger
     bounds: Bounds
     ahead: set[str] = field(default_factory=set[str])
     """Calls of which somebody published something who was further than we are: we have none of their events yet."""
     _buckets: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    _worst: dict[tuple[int, int], tuple[int, bytes]] = field(default_factory=dict[tuple[int, int], tuple[int, bytes]])
+    """Of each step of worst cases the edition that was looked at, and what was saved of it."""
     _calls: set[str] = field(default_factory=set[str])
     _forgotten: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
 
@@ -47,6 +61,7 @@ class PartitionState:
         buckets: dict[tuple[int, int], Sums] = {}
         calls: list[tuple[HeldCall, SavedCall]] = []
         ahead: dict[str, list[SavedRevision]] = {}
+        worst: dict[tuple[int, int], list[SavedCase]] = {}
         try:
             for key, body in values.items():
                 kind, _, name = key.partition(":")
@@ -55,7 +70,11 @@ class PartitionState:
                     sums = saved_buckets.restored(unpacked(body, SavedBucket), self.fold.windows)
                     buckets[int(step_s), int(index)] = sums
                 elif kind + ":" == CALL:
-                    calls.append(self._call(unpacked(body, SavedCall)))
+                    calls.append(self._call(decoded(body, SavedCall)))
+                elif kind + ":" == WORST:
+                    step_s, _, index = name.partition(":")
+                    worst[int(step_s), int(index)] = unpacked(body, list[SavedCase])
+                    self._worst[int(step_s), int(index)] = -1, body
                 elif kind + ":" == AHEAD:
                     ahead[name] = unpacked(body, list[SavedRevision])
                 elif kind + ":" == FORGOT:
@@ -65,6 +84,8 @@ class PartitionState:
         saved_buckets.put_back(self.fold.windows, self.partition, buckets, about.newest_ns)
         for held, was in calls:
             self._hold(held, was)
+        for (length_s, _), cases in sorted(worst.items()):
+            saved_cases.put_back(self.fold.windows, length_s, cases)
         for call_id, published in ahead.items():
             self._put_back(call_id, published)
             self.ahead.add(call_id)
@@ -101,7 +122,7 @@ class PartitionState:
             if all_of_it or held.changed or call_id in touched:
                 touched.discard(call_id)
                 held.changed = False
-                changed[CALL + call_id] = packed(self._saved(held))
+                changed[CALL + call_id] = encoded(self._saved(held))
         return changed | dict.fromkeys(CALL + call_id for call_id in gone)
 
     def _saved(self, held: HeldCall) -> SavedCall:
@@ -138,7 +159,26 @@ class PartitionState:
         self._calls.add(call_id)
 
     def _others(self, all_of_it: bool) -> Values:
-        return self._forgotten_changes(all_of_it) | self._ahead_changes(all_of_it)
+        return self._forgotten_changes(all_of_it) | self._ahead_changes(all_of_it) | self._worst_changes(all_of_it)
+
+    def is_ours(self, call_id: str) -> bool:
+        """Whether a call is of this partition."""
+        return partition_of(call_id, self.partitions) == self.partition
+
+    def _worst_changes(self, all_of_it: bool) -> Values:
+        changed: Values = {}
+        before, self._worst = self._worst, {}
+        for step_s, worst in self.fold.windows.worst_kept.items():
+            for step, edition in worst.editions.items():
+                known = before.pop((step_s, step), (-1, b""))
+                body = known[1]
+                if known[0] != edition:
+                    cases = saved_cases.saved(self.fold.windows, step_s, step, self.is_ours)
+                    body = packed(cases) if cases else b""
+                if body != known[1] or (all_of_it and body):
+                    changed[f"{WORST}{step_s}:{step}"] = body or None
+                self._worst[step_s, step] = edition, body
+        return changed | {f"{WORST}{step_s}:{step}": None for (step_s, step), (_, body) in before.items() if body}
 
     def _ahead_changes(self, all_of_it: bool) -> Values:
         changed: Values = {}

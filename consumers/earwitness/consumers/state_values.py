@@ -101,22 +101,22 @@ def unpacked(body: bytes, kind: type[T]) -> T:
         plain = unzip.decompress(body, MOST_BYTES)
         if not unzip.eof:
             raise Doubt("a value of it is too long, or cut")
-        return msgspec.msgpack.decode(plain, type=kind)
-    except (zlib.error, msgspec.MsgspecError) as error:
+    except zlib.error as error:
         raise Doubt(f"a value of it cannot be read as {kind.__name__}") from error
+    return decoded(plain, kind)
 
 
-def about_of(body: bytes) -> About:
-    """What the manifest says. Raises Doubt."""
+def encoded(value: object) -> bytes:
+    """A value whose parts are packed already."""
+    return _ENCODE(value)
+
+
+def decoded(body: bytes, kind: type[T]) -> T:
+    """The value again. Raises Doubt where it is not of that kind."""
     try:
-        return msgspec.msgpack.decode(body, type=About)
+        return msgspec.msgpack.decode(body, type=kind)
     except msgspec.MsgspecError as error:
-        raise Doubt("its manifest says what this version does not understand") from error
-
-
-def about_bytes(about: About) -> bytes:
-    """For the manifest."""
-    return _ENCODE(about)
+        raise Doubt(f"a value of it cannot be read as {kind.__name__}") from error
 
 
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
