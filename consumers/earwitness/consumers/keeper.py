@@ -247,11 +247,10 @@ class Keeper:
         """The snapshot of a partition, if there is one that can be gone on from."""
         try:
             restored = slots.read(entries)
-            if restored is None:
+            if restored is None or slots.partition in self._refused:
+                slots.forget()
                 return None
             about, offset = decoded(restored.manifest.about, About), restored.manifest.offset
-            if slots.partition in self._refused:
-                raise Doubt("a value of it makes no sense")
             if about.fingerprint != self._fingerprint:
                 raise Doubt("it was worked out under other settings or by another release")
             if about.partitions != len(ends):
