@@ -95,11 +95,11 @@ def exact(sent: Sequence[Outgoing]) -> dict[tuple[int, str], float]:
 
 async def bare(bootstrap: str, topic: str, records: int) -> tuple[float, Results]:
     """Poll and decode: what no consumer can go below."""
+    began = time.process_time()
     consumer: Any = kafka.AIOKafkaConsumer(bootstrap_servers=bootstrap, max_partition_fetch_bytes=4 * 1024 * 1024)
     await consumer.start()
     parts = [kafka.TopicPartition(topic, number) for number in range(PARTITIONS)]
     consumer.assign(parts)
-    began = time.process_time()
     await consumer.seek_to_beginning(*parts)
     seen = 0
     while seen < records:
@@ -115,9 +115,9 @@ async def bare(bootstrap: str, topic: str, records: int) -> tuple[float, Results
 async def earwitness(bootstrap: str, topic: str, records: int) -> tuple[float, Results]:
     """The log's reader, the fast decoder and the windows."""
     log = await open_log(f"kafka://{bootstrap}/{topic.split('.', maxsplit=1)[0]}")
+    began = time.process_time()
     reader = await log.reader(topic)
     windows = Windows(windows_s=(10,), measures=("response_latency",), max_label_values=1_000)
-    began = time.process_time()
     seen, newest = 0, dict[int, int]()
     while seen < records:
         batch = await reader.poll(timeout_s=5, max_records=BATCH)

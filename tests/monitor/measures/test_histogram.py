@@ -36,20 +36,48 @@ def test_percentiles_are_within_one_percent_of_the_exact_ones(values_ns: list[in
         assert found[name].value_s == pytest.approx(exact_s, rel=0.01 + 1e-9)
 
 
-@pytest.mark.parametrize("shape", ["lognormal", "bimodal", "heavy"])
-def test_percentiles_of_latencies_as_they_are_met_are_within_one_percent(shape: str) -> None:
+def latencies_ns(shape: str, count: int = 20_000) -> list[int]:
+    """Latencies as they are met, within the log bins."""
     rng = np.random.default_rng(7)
+    slow = count // 4
     seconds = {
-        "lognormal": rng.lognormal(-0.1, 0.5, 20_000),
-        "bimodal": np.concatenate([rng.normal(0.6, 0.05, 15_000), rng.normal(4, 0.4, 5_000)]),
-        "heavy": rng.pareto(1.5, 20_000) * 0.3 + 0.3,
+        "lognormal": rng.lognormal(-0.1, 0.5, count),
+        "bimodal": np.concatenate([rng.normal(0.6, 0.05, count - slow), rng.normal(4, 0.4, slow)]),
+        "heavy": rng.pareto(1.5, count) * 0.3 + 0.3,
     }[shape]
-    values_ns = [int(value) for value in np.clip(seconds * S, MS + 1, 600 * S)]
-    found = histogram_of(values_ns).quantiles(MANY)
+    return [int(value) for value in np.clip(seconds * S, MS + 1, 600 * S)]
 
+
+def exact(values_ns: list[int], waits_ns: list[int], permille: int) -> Quantile:
+    """numpy's percentile with those who waited in vain above every value; "more than" where it touches one of them."""
+    ranked = np.array([*sorted(values_ns), *([np.inf] * len(waits_ns))])
+    with np.errstate(invalid="ignore"):
+        found = float(np.percentile(ranked, permille / 10))
+    if np.isfinite(found):
+        return Quantile(value_s=found / S)
+    return Quantile(more_than_s=max(10.0, max(waits_ns) / S))
+
+
+@pytest.mark.parametrize("unanswered", [0.0, 0.0005, 0.02, 0.3])
+@pytest.mark.parametrize("shape", ["lognormal", "bimodal", "heavy"])
+def test_percentiles_a_thousand_merges_deep_are_within_one_percent_the_unanswered_among_them(
+    shape: str, unanswered: float
+) -> None:
+    draw = random.Random(5)
+    values_ns = draw.sample(latencies_ns(shape), 20_000)
+    waits_ns = [round(draw.uniform(1, 90) * S) for _ in range(round(len(values_ns) * unanswered))]
+    merged = Histogram()
+    for part in range(1_000):
+        merged.merge(histogram_of(values_ns[part::1_000], waits_ns[part::1_000]))
+    found = merged.quantiles(MANY)
+
+    assert merged.n == len(values_ns) + len(waits_ns)
     for name, permille in MANY.items():
-        exact_s = float(np.percentile(np.array(values_ns, np.float64), permille / 10)) / S
-        assert found[name].value_s == pytest.approx(exact_s, rel=0.01 + 1e-9)
+        wanted = exact(values_ns, waits_ns, permille)
+        if wanted.value_s is not None:
+            assert found[name] == Quantile(value_s=pytest.approx(wanted.value_s, rel=0.01 + 1e-9))
+        else:
+            assert found[name] == Quantile(more_than_s=pytest.approx(wanted.more_than_s, rel=0.021))
 
 
 @settings(max_examples=40)
