@@ -97,32 +97,38 @@ class Killings:
 
     async def run(self, kills: int, *, pause_s: float) -> None:
         """Feed all events while workers are killed and begun again, so many times."""
-        feeding = asyncio.create_task(self._feed(kills * pause_s))
+        feeding = asyncio.create_task(self.feed(kills * pause_s))
         try:
             while self.kills < kills:
                 while len(self.processes) < self.workers:
-                    process, at_work = await asyncio.to_thread(_forked, self.url)
-                    self.processes.append(process)
-                    if self.draw.random() < 0.8:  # else it may be killed while it begins
-                        await asyncio.to_thread(at_work.wait, PATIENCE_S)
+                    await self.begin_one(wait=self.draw.random() < 0.8)  # else it may be killed while it begins
                 await asyncio.sleep(self.draw.uniform(0, 2 * pause_s))
                 process = self.draw.choice(self.processes)
                 assert process.is_alive(), f"a worker ended by itself with {process.exitcode}"
-                await self._kill(process)
+                await self.kill(process)
                 self.kills += 1
             await feeding
         finally:
             feeding.cancel()
             for process in list(self.processes):
-                await self._kill(process)
+                await self.kill(process)
 
-    async def _kill(self, process: Any) -> None:
+    async def begin_one(self, *, wait: bool = True) -> None:
+        """One worker more."""
+        process, at_work = await asyncio.to_thread(_forked, self.url)
+        self.processes.append(process)
+        if wait:
+            await asyncio.to_thread(at_work.wait, PATIENCE_S)
+
+    async def kill(self, process: Any) -> None:
+        """End a worker with -9."""
         process.kill()
         await asyncio.to_thread(process.join)
         process.close()
         self.processes.remove(process)
 
-    async def _feed(self, over_s: float) -> None:
+    async def feed(self, over_s: float) -> None:
+        """Send all events, evenly over that time."""
         began, count = time.monotonic(), len(self.events)
         sent = 0
         while sent < count:
