@@ -122,6 +122,15 @@ class Retention(Part):
     """As ``retention.days``."""
 
 
+class State(Part):
+    """What ``run`` keeps of its state on the log, so that a restart, and another worker, go on from there."""
+
+    enabled: bool = True
+    """False: each start folds the past again."""
+    every_s: Annotated[float, Field(gt=0, le=600)] = 5.0
+    """How often what changed is written, and offsets are committed."""
+
+
 class Metrics(Part):
     """The page for Prometheus, with ``/healthz`` and ``/readyz``."""
 
@@ -239,6 +248,7 @@ class Settings(Part):
     """Bounds of the definitions that differ from the defaults, by name."""
     words: Annotated[dict[str, Words], AfterValidator(_readable_words)] = {}
     """Small words of telephone talk that a site adds, by language (``en``, ``pt``)."""
+    state: State = State()
     metrics: Metrics = Metrics()
     relay: Relay = Relay()
     alerts: Alerts = Alerts()

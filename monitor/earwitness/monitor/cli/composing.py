@@ -88,6 +88,8 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
         label_keys={key: values or None for key, values in settings.label_keys.items()},
         max_label_values=settings.label_values_max,
         bounds=bounds_of(settings.bounds, settings.words),
+        keep_state=settings.state.enabled,
+        keep_every_s=settings.state.every_s,
         metrics=settings.metrics.enabled,
         metrics_host=settings.metrics.host,
         metrics_port=settings.metrics.port,
