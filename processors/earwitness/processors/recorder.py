@@ -141,36 +141,33 @@ class Recorder:
             return None
         try:
             with self._lock:
-                return self._emit(kind, at_ns, fields)
+                name, droppable, validate, to_json = _MAKING[kind]
+                at_ns = self._at_ns if at_ns < self._at_ns else at_ns
+                seq = self._seq
+                if droppable and not self._cap_of.take(at_ns):
+                    self._cap(seq)
+                else:
+                    wall_ns = self._clock.wall_of(at_ns)
+                    call_id, source = self.call_id, self.source
+                    made: dict[str, Any] = self._redactor.fields(name, fields)
+                    made["call_id"], made["source"], made["seq"] = call_id, source, seq
+                    made["at_ns"], made["wall_ns"] = at_ns, wall_ns
+                    # the same checks as the constructor's, without passing each field as an argument
+                    payload = to_json(validate(made), exclude_none=True)
+                    if kind is Transcript and not made["final"]:
+                        droppable = 2
+                    self._sink.put(_outbound((call_id, source, seq, name, at_ns, wall_ns, payload, droppable)))
+                self._seq = seq + 1
+                self._at_ns = at_ns
+                counts = self.ledger.counts
+                counts[name] = counts.get(name, 0) + 1
+                return seq
         except ValidationError:
             name = KIND.get(kind, "?")
             self.ledger.invalid[name] = self.ledger.invalid.get(name, 0) + 1
         except Exception:  # a hook must never harm the call, whatever went wrong here
             self.ledger.errors += 1
         return None
-
-    def _emit(self, kind: type[Event], at_ns: int, fields: dict[str, Any]) -> int:
-        name, droppable, validate, to_json = _MAKING[kind]
-        at_ns = self._at_ns if at_ns < self._at_ns else at_ns
-        seq = self._seq
-        if droppable and not self._cap_of.take(at_ns):
-            self._cap(seq)
-        else:
-            wall_ns = self._clock.wall_of(at_ns)
-            call_id, source = self.call_id, self.source
-            made: dict[str, Any] = self._redactor.fields(name, fields)
-            made["call_id"], made["source"], made["seq"] = call_id, source, seq
-            made["at_ns"], made["wall_ns"] = at_ns, wall_ns
-            # the same checks as the constructor's, without passing each field as an argument
-            payload = to_json(validate(made), exclude_none=True)
-            if kind is Transcript and not made["final"]:
-                droppable = 2
-            self._sink.put(_outbound((call_id, source, seq, name, at_ns, wall_ns, payload, droppable)))
-        self._seq = seq + 1
-        self._at_ns = at_ns
-        counts = self.ledger.counts
-        counts[name] = counts.get(name, 0) + 1
-        return seq
 
     def _cap(self, seq: int) -> None:
         if self._capped and self._capped[-1][1] == seq - 1:
