@@ -228,3 +228,23 @@ async def test_on_a_log_that_cannot_keep_state_each_start_folds_the_past(
     records, buckets = await what_the_log_says(site.log, clock, SETTINGS)
     assert buckets_of(again.fold.windows) == buckets
     assert await published(site.log) == records
+
+
+async def test_records_that_come_twice_change_nothing(kept: Site) -> None:
+    """As after a crash between publishing and saving: nothing of it is taken for news, and readers see the same."""
+    life = await worked(kept)
+    before = await published(kept.log)
+    reader = await kept.log.reader("earwitness.records")
+    entries = await reader.poll(timeout_s=0, max_records=10_000)
+    again = random.Random(1).sample(entries, len(entries))
+    await kept.log.append("earwitness.records", [Outgoing(entry.key, entry.value) for entry in again])
+    ends = await kept.log.end_positions("earwitness.records")
+
+    for _ in range(2 * PARTITIONS):
+        await life.worker.step(0.0)
+    await life.end()
+    after = await worked(kept)
+
+    assert await kept.log.end_positions("earwitness.records") == ends
+    assert await published(kept.log) == before
+    assert after.keeper.doubts == []
