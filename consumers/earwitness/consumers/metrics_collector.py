@@ -17,8 +17,8 @@ from prometheus_client.registry import Collector
 from earwitness.consumers.own_metrics import own_metrics
 from earwitness.consumers.self_metrics import SelfMetrics
 from earwitness.consumers.totals import EDGES_S, Key, Totals
-from earwitness.monitor.measures.catalogue import BY_NAME, MEASURES, WINDOW_RATE
-from earwitness.monitor.measures.measure import Measure
+from earwitness.monitor.measures.catalogue import BY_NAME, MEASURES
+from earwitness.monitor.measures.measure import WINDOW_RATE, Measure
 from earwitness.monitor.measures.reading import Labels, Reading
 from earwitness.monitor.measures.windows import Windows
 

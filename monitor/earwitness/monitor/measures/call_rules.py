@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from earwitness.monitor.measures.catalogue import S
+from earwitness.monitor.measures.measure import S
 from earwitness.monitor.measures.slots import CENSORED, ELIGIBLE, INVALID, UNMEASURED, VALUES
 from earwitness.monitor.measures.tally import (
     LONGEST_CALL_NS,

@@ -12,6 +12,9 @@ Unit = Literal["s", "ratio", "1"]
 Shown = Literal["ms", "s", "percent", "of", "number"]
 """``of``: "2 of 31"; the others as they read."""
 
+S: Final = 1_000_000_000
+WINDOW_RATE: Final = "earwitness_window_ratio"
+"""The gauge that all rates of windows share, told apart by ``measure``."""
 CALL_LABELS: Final = ("agent", "version", "mode")
 """Label keys of every measure, with those that the settings declare."""
 STATS: Final[dict[Kind, tuple[str, ...]]] = {

@@ -13,7 +13,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from earwitness.monitor.contract.records import AnyRecord
-from earwitness.monitor.measures.catalogue import BY_NAME, S
+from earwitness.monitor.measures.catalogue import BY_NAME
+from earwitness.monitor.measures.measure import S
 from earwitness.monitor.measures.slots import COUNT, DENOMINATOR, ELIGIBLE, INVALID, VALUES
 
 Fields = Mapping[str, Any]
