@@ -3,19 +3,18 @@ question. So ASCII is looked at as bytes, in one pass for signs and one for word
 
 from __future__ import annotations
 
-import re
-
 from earwitness.processors.digit_words import DIGIT_WORDS
 from earwitness.processors.spelled_email import AT_WORDS, DOT_WORDS, may_spell
-from earwitness.processors.spoken_digits import may_dictate, plain_words
+from earwitness.processors.spoken_digits import MIN_DIGITS, may_dictate, plain_words
 
-_LOOK = re.compile(r"[\d@<]")
-_SIGN = ord("@")
+_SIGN, _FIGURE = "@", "0"
+_LEAST_IBAN = 15
+"""Shorter text with fewer than six figures holds no number that is looked for."""
 _PLAIN = bytes(
-    _SIGN if chr(code) in "0123456789@<" else ord(chr(code).lower()) if chr(code).isalpha() else ord(" ")
-    for code in range(128)
+    ord(_SIGN if sign in "@<" else _FIGURE if sign.isdecimal() else sign.lower() if sign.isalpha() else " ")
+    for sign in map(chr, range(128))
 ) + bytes(128)
-"""Letters in lower case; what may begin a number, an address or a placeholder as one sign; blanks for the rest."""
+"""Letters in lower case, every figure as one, what an address or a placeholder has as another; blanks for the rest."""
 
 
 def _in_ascii(words: frozenset[str]) -> frozenset[bytes]:
@@ -27,14 +26,18 @@ _NOTABLE = _DIGIT_WORDS | _DOT
 
 
 def worth_a_look(text: str) -> bool:
-    """Whether the text holds a digit, an ``@`` or ``<``, two digit words of any language, or an "at" and a "dot"."""
+    """Whether the text holds six figures (some, where it is long enough for an account number), an ``@`` or ``<``, two
+    digit words of any language, or an "at" and a "dot"."""
     if not text.isascii():
-        if _LOOK.search(text) is not None:
+        figures = sum(map(str.isdecimal, text))
+        if "@" in text or "<" in text or figures >= (MIN_DIGITS if len(text) < _LEAST_IBAN else 1):
             return True
         spoken = plain_words(text)
         return may_dictate(spoken) or may_spell(spoken)
     plain = text.encode().translate(_PLAIN)
-    if _SIGN in plain:
+    if ord(_SIGN) in plain:
+        return True
+    if ord(_FIGURE) in plain and plain.count(_FIGURE.encode()) >= (MIN_DIGITS if len(plain) < _LEAST_IBAN else 1):
         return True
     words = plain.split()
     found = _NOTABLE.intersection(words)
