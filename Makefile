@@ -1,7 +1,7 @@
 # make help lists what there is. Everything is installed into .venv; nothing outside the checkout is touched,
 # except that kafka-up may install a Java runtime and Maven with apt where it runs as root.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench chaos kafka-up kafka-down kafka-cluster kafka-cluster-down
+.PHONY: help demo test check bench chaos soak kafka-up kafka-down kafka-cluster kafka-cluster-down
 PY := .venv/bin/python
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 
@@ -33,6 +33,10 @@ bench: ## figures and ratios against baselines of the same run; no pass or fail
 chaos: ## faults, kills and crashes at length, with real brokers; ends by itself within an hour
 	@tools/venv.sh test
 	@$(RUN) tools/chaos.sh
+
+soak: ## half an hour at 1,000 events/s through a real log and monitor; SOAK_S=60 shortens it, SOAK_LOG=embedded
+	@tools/venv.sh test
+	@$(RUN) python tests/soak/soak.py
 
 kafka-up: ## a real Kafka on loopback; prints its address
 	@python3 tools/kafka.py up

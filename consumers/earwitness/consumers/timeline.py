@@ -17,6 +17,7 @@ from earwitness.consumers.totals import Totals
 from earwitness.consumers.worker import BATCH, Batch, Worker
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.events import AnyEvent
+from earwitness.monitor.log.oldest import oldest_unread_ns
 from earwitness.monitor.log.protocol import Entry, Gap, Log, Outgoing, Reader
 from earwitness.monitor.log.topics import EVENTS, RECORDS, topic_name
 from earwitness.monitor.measures.windows import Windows
@@ -258,10 +259,16 @@ def replay_since_ns(settings: MonitorSettings, now_ns: int) -> int:
 
 async def begin_of(log: Log, settings: MonitorSettings, since_ns: int) -> Begin:
     """Where to begin to read what was appended from ``since_ns`` on. Raises LogError."""
-    positions = await log.positions_by_time(topic_name(log.prefix, EVENTS), since_ns)
+    topic = topic_name(log.prefix, EVENTS)
+    positions = await log.positions_by_time(topic, since_ns)
     # Where not even the first record ever written is left out, nothing can be missing.
-    whole = not any(positions.values())
-    return Begin(positions, None if whole else since_ns + settings.longest_call_s * S)
+    if not any(positions.values()):
+        return Begin(positions, None)
+    for partition, oldest in (await log.start_positions(topic)).items():
+        if oldest > 0 and positions[partition] <= oldest:
+            # Retention has come further than we would have read: what it took is missing in every window (D02).
+            since_ns = max(since_ns, await oldest_unread_ns(log, topic, {partition: oldest}) or 0)
+    return Begin(positions, since_ns + settings.longest_call_s * S)
 
 
 def caught_up(reader: Reader, ends: Mapping[int, int]) -> bool:

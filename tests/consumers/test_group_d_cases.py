@@ -1,0 +1,134 @@
+"""Field cases of group D that lie between the log and the numbers: what is lost, repeated, or stands still there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from earwitness.consumers.monitor import Monitor
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.timeline import LogFold
+from earwitness.monitor.contract.wire import decode_record
+from earwitness.monitor.measures.windows import Windows
+
+EVENTS, RECORDS = "earwitness.events", "earwitness.records"
+QUICK = MonitorSettings(metrics=False, poll_s=0.0, gather_s=0.0, tick_s=0.0)
+TESTS = Path(__file__).resolve().parents[1]
+CASES = ("01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "12", "14", "15", "16", "17", "18", "19", "21")
+"""All of group D."""
+
+
+def test_every_case_of_the_group_has_a_test_that_is_named_after_it() -> None:
+    named = {
+        number
+        for path in TESTS.rglob("test_*.py")
+        for name in re.findall(r"def (test_\w+)", path.read_text())
+        for number in re.findall(r"_d(\d\d)(?=_)", name)
+    }
+
+    assert named >= set(CASES)
+
+
+async def test_d01_what_a_stalled_position_missed_is_folded_once_when_it_moves_again(site: Any, make_bot: Any) -> None:
+    """The reader goes deaf, as one whose client has died inside does; the clock shows it, then it hears again."""
+    await site.report([make_bot("c1").start().asks(2).ends(10)])
+    stop, deaf = asyncio.Event(), asyncio.Event()
+    stalled: list[float] = []
+
+    async def on_tick(_windows: Windows, now_ns: int) -> None:
+        committed = await site.log.committed(QUICK.group, EVENTS)
+        if not deaf.is_set() and not stalled:
+            if committed == await site.log.end_positions(EVENTS):
+                deaf.set()
+                await site.report([make_bot("c2", 20).start().asks(2).ends(10)])
+        elif deaf.is_set():
+            site.clock.set((now_ns - site_began_ns) / 1e9 + 10)
+            stalled.append(monitor.own.stalled_s(site.clock()))
+            if stalled[-1] > 100:
+                deaf.clear()
+        elif committed == await site.log.end_positions(EVENTS):
+            stop.set()
+
+    site_began_ns = site.clock() - 10_100_000_000
+    monitor = Monitor(site.log, QUICK, stop=stop, on_tick=on_tick, clock_ns=site.clock)
+    make_reader = site.log.reader
+
+    async def reader(*arguments: Any, **more: Any) -> Any:
+        made = await make_reader(*arguments, **more)
+        poll = made.poll
+
+        async def hears(**how: Any) -> Any:
+            await asyncio.sleep(0)
+            return [] if deaf.is_set() and more.get("group") else await poll(**how)
+
+        made.poll = hears
+        return made
+
+    site.log.reader = reader
+    async with asyncio.timeout(60):
+        await monitor.run()
+
+    assert stalled == sorted(stalled)
+    assert monitor.own.stalled_s(site.clock()) == 0
+    calls = [r for entry in await site.all(RECORDS) if (r := decode_record(entry.value)).kind == "call" and r.final]
+    assert sorted(call.call_id for call in calls) == ["c1", "c2"]
+    assert monitor.fold.windows.read("calls", window_s=3_600, as_of_ns=site.clock()).count == 2
+
+
+async def test_d02_windows_that_reach_behind_what_is_still_kept_say_that_they_are_incomplete(
+    site: Any, make_bot: Any
+) -> None:
+    await site.report([make_bot(f"c{i}", 600.0 * i).start().asks(2).ends(10) for i in range(20)])
+    settings = replace(MonitorSettings(), longest_call_s=600)
+    for partition, end in (await site.log.end_positions(EVENTS)).items():
+        site.log.drop_before(EVENTS, partition, end // 2)
+
+    fold = await LogFold.open(site.log, settings, clock_ns=site.clock)
+    await fold.catch_up()
+
+    def complete(window_s: int) -> bool:
+        return bool(fold.windows.read("response_latency", window_s=window_s, as_of_ns=site.clock()).complete)
+
+    assert complete(300)
+    assert not complete(21_600)
+    untouched = await LogFold.open(site.log, replace(settings, replay_s=600), clock_ns=site.clock)
+    await untouched.catch_up()
+    assert untouched.windows.read("response_latency", window_s=300, as_of_ns=site.clock()).complete
+
+
+@pytest.mark.parametrize("again", [1, 3])
+async def test_d03_fifty_turns_that_are_read_again_are_fifty_turns(site: Any, make_bot: Any, again: int) -> None:
+    """A handles them and its commit is refused; B, and whoever comes after, reads all of them anew."""
+    bots = [make_bot(f"c{i}", 30.0 * i) for i in range(10)]
+    for bot in bots:
+        bot.start()
+        for n in range(5):
+            bot.asks(2 + 6 * n)
+        bot.ends(33)
+    await site.report(bots)
+
+    async def run(group: str) -> Monitor:
+        stop = asyncio.Event()
+
+        async def on_tick(_windows: Windows, _now_ns: int) -> None:
+            if await site.log.committed(group, EVENTS) == await site.log.end_positions(EVENTS):
+                stop.set()
+
+        monitor = Monitor(site.log, replace(QUICK, group=group), stop=stop, on_tick=on_tick, clock_ns=site.clock)
+        async with asyncio.timeout(60):
+            await monitor.run()
+        return monitor
+
+    await run("a")
+    before = await site.all(RECORDS)
+    for n in range(again):  # one that knows of no commit is one whose commit was refused
+        monitor = await run(f"b{n}")
+
+        reading = monitor.fold.windows.read("response_latency", window_s=3_600, as_of_ns=site.clock())
+        assert (reading.n, reading.eligible) == (50, 50)
+    assert await site.all(RECORDS) == before
