@@ -18,7 +18,15 @@ from earwitness.monitor.log.kafka_clients import stop_consumer
 from earwitness.monitor.log.kafka_library import kafka, kafka_admin, kafka_errors
 from earwitness.monitor.log.kafka_settings import kafka_settings
 from earwitness.monitor.log.keys import partition_of
-from earwitness.monitor.log.protocol import LogError, LogRefused, LogUnavailable, Outgoing, RecordTooLarge, TopicSpec
+from earwitness.monitor.log.protocol import (
+    Entry,
+    LogError,
+    LogRefused,
+    LogUnavailable,
+    Outgoing,
+    RecordTooLarge,
+    TopicSpec,
+)
 from earwitness.monitor.log.url import KafkaUrl
 
 pytestmark = pytest.mark.kafka
@@ -325,3 +333,27 @@ async def test_commits_are_asked_for_again_while_a_young_cluster_has_no_coordina
 
     assert await log.committed("nobody", topic) == {}
     assert refusals == 0
+
+
+async def test_d01_a_member_whose_event_loop_was_blocked_beyond_its_session_rejoins_and_misses_nothing(
+    open_log: Opener, topic: str
+) -> None:
+    log = await open_log(TopicSpec(topic, 2), session_timeout_ms=1_000)
+    await log.append(topic, [Outgoing(f"call-{i}", str(i).encode()) for i in range(20)])
+    member = await log.reader(topic, group="g")
+    first = await read(member, 20)
+    await member.commit(member.positions())
+    await log.append(topic, [Outgoing(f"call-{i}", str(20 + i).encode()) for i in range(20)])
+
+    time.sleep(2.5)  # noqa: ASYNC251 - the fault itself: nothing of this process moves, and the group gives it up
+
+    later: list[Entry] = []
+    ends = await log.end_positions(topic)
+    async with asyncio.timeout(30):
+        while await log.committed("g", topic) != ends:
+            later += await member.poll(timeout_s=0.1)
+            await member.commit(member.positions())
+    assert {entry.value for entry in first} == {str(i).encode() for i in range(20)}
+    assert sorted({(e.partition, e.offset) for e in [*first, *later]}) == sorted(
+        (partition, offset) for partition, end in ends.items() for offset in range(end)
+    )
