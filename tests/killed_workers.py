@@ -93,7 +93,7 @@ class Killings:
     draw: random.Random
     workers: int
     kills: int = 0
-    processes: list[Any] = field(default_factory=list)
+    processes: list[Any] = field(default_factory=list[Any])
 
     async def run(self, kills: int, *, pause_s: float) -> None:
         """Feed all events while workers are killed and begun again, so many times."""

@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 from invented_calls.effort import effort
 
 from earwitness.monitor.calls import chapters
+from earwitness.monitor.calls import timeline as timeline_module
+from earwitness.monitor.calls.chapter import TRIES
+from earwitness.monitor.calls.chapters import cut_here
 from earwitness.monitor.calls.heard import HeardCall, events_of
 from earwitness.monitor.calls.reckon import reckon
 from earwitness.monitor.calls.timeline import CallTimeline, fold
+from earwitness.monitor.contract import events as ev
 
 S = 1_000_000_000
 Call = Callable[..., Any]
@@ -236,3 +240,41 @@ def test_a_latency_that_differs_in_an_early_chapter_is_a_variance(
     timeline = live(story.events(), [10.0 * n for n in range(30)])
     ended: Any = next(r for r in timeline.records() if r.kind == "call")
     assert {name: n for name, n in ended.facts.items() if name == "zero_variance"} == flagged
+
+
+def babble(stretches: int) -> list[Any]:
+    """Two sides that each make short sounds all the time, and never heed each other."""
+    draw, made = random.Random(1), list[tuple[int, Any, str]]()
+    for party in ("caller", "agent"):
+        at_ns = 0
+        for _ in range(stretches):
+            for kind in (ev.SpeechStarted, ev.SpeechEnded):
+                at_ns += draw.randint(S // 10, 4 * S // 10)
+                made.append((at_ns, kind, party))
+    whole: list[Any] = [
+        ev.CallStarted(
+            call_id="c1", source="bot", seq=0, at_ns=0, wall_ns=S, agent="a", version="1", recogniser=False,
+            caller_edges=("audio",), agent_edges=("audio",), measuring_point="recording",
+        )
+    ]  # fmt: skip
+    for seq, (at_ns, kind, party) in enumerate(sorted(made, key=lambda one: one[0]), 1):
+        base = {"call_id": "c1", "source": "bot", "seq": seq, "at_ns": at_ns, "wall_ns": S + at_ns}
+        whole.append(kind(**base, party=party, evidence="audio", edge_ns=at_ns))
+    return whole
+
+
+def test_where_no_cut_is_found_tries_become_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = 0
+
+    def counted(*given: Any, **named: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        return cut_here(*given, **named)
+
+    monkeypatch.setattr(timeline_module, "cut_here", counted)
+    timeline = CallTimeline("c1")
+    for event in babble(400):
+        timeline.add(event)
+    timeline.advance(timeline.last_at_ns)
+
+    assert TRIES <= tries < 2 * TRIES

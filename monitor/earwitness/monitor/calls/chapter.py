@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.chapters import LOOK_AHEAD_NS
 from earwitness.monitor.calls.page import Draft
 from earwitness.monitor.calls.shelf import ShelvedEvents
 from earwitness.monitor.calls.timeline_state import ChapterState
+
+
+TRIES: Final = 32
+"""So many onsets in a row are tried, one by one; speech that alternates like that is no talk."""
 
 
 @dataclass(slots=True)
@@ -24,6 +29,10 @@ class Chapter:
     """When the last onset was noticed at which a cut was tried in vain."""
     edge_ns: int = 0
     """The last onset that was looked at."""
+    failed: int = 0
+    """How many onsets were no place for a cut."""
+    patience: int = 0
+    """Before it has so many events, no other is looked for."""
     settled: list[Draft] = field(default_factory=list[Draft])
     """Its records, until they are published and put away."""
     events: ShelvedEvents | None = None
@@ -35,18 +44,27 @@ class Chapter:
     def state(self) -> ChapterState:
         """It as plain values, but for its events; its records are published."""
         return ChapterState(
-            self.carry, self.judged_ns, self.looked_ns, self.tried_ns, self.edge_ns, self.events is not None,
-            self.shelf, self.overlaps,
+            self.carry, self.judged_ns, self.looked_ns, self.tried_ns, self.edge_ns, self.failed, self.patience,
+            self.events is not None, self.shelf, self.overlaps,
         )  # fmt: skip
 
     @classmethod
     def restored(cls, was: ChapterState, events: ShelvedEvents | None) -> Chapter:
         """The way back of `state`."""
         return cls(
-            was.carry, was.judged_ns, was.looked_ns, was.tried_ns, was.edge_ns, [], events, was.shelf, was.overlaps
-        )
+            was.carry, was.judged_ns, was.looked_ns, was.tried_ns, was.edge_ns, was.failed, was.patience, [], events,
+            was.shelf, was.overlaps,
+        )  # fmt: skip
 
     def look_anew(self) -> None:
         """Forget at which onsets no cut was found."""
         self.looked_ns = self.tried_ns = max(self.judged_ns - LOOK_AHEAD_NS, -1)
         self.edge_ns = self.carry.cut_ns
+        self.failed = self.patience = 0
+
+    def fails(self, events: int) -> None:
+        """No cut was found with so many events. Each try costs as much as the whole chapter: where many failed, the
+        next waits until the chapter has grown by a part of itself, so that all of them cost no more than its events."""
+        self.failed += 1
+        if self.failed >= TRIES:
+            self.patience = events + events // 8

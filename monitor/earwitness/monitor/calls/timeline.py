@@ -319,10 +319,13 @@ class CallTimeline:
             at, edge = onset
             chapter, judged = self._chapters[-1], at + LOOK_AHEAD_NS
             count, facts = self._facts_of(chapter.carry, judged)
+            if count < chapter.patience:
+                continue
             own = self._entries[:count]
             wall = self.started_wall_ns or 0
             found = cut_here(own, facts, chapter.carry, self.bounds, edge, as_of_ns=judged, wall_ns=wall)
             if found is None:
+                chapter.fails(count)
                 continue
             carry, chapter.settled = found
             self._chapters.append(Chapter(carry, judged))

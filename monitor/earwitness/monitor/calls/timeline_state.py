@@ -52,6 +52,8 @@ class ChapterState(msgspec.Struct, array_like=True, frozen=True):
     looked_ns: int
     tried_ns: int
     edge_ns: int
+    failed: int
+    patience: int
     has_events: bool
     shelf: int | None
     overlaps: tuple[str, ...]

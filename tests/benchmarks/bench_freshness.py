@@ -1,0 +1,160 @@
+"""How old a number is when it can be read: from an answer's first frame to the window that has its latency.
+
+    python tests/benchmarks/bench_freshness.py [--events-per-s 2000] [--length-s 30]
+
+Calls go on in real time on a real Kafka, at that many events a second; their events are sent in batches of the writer's
+linger, by a process of its own, and one monitor reads them. What is told: the age of each answer's latency when the
+window has it (a scrape of ``/metrics`` then shows it), the part of it that lies before the log has the event, and the
+wait from there to the next evaluation of alerts. Prints, judges nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import subprocess
+import sys
+import time
+import uuid
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from earwitness.consumers.monitor import Monitor
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.monitor.contract.records import AnyRecord
+from earwitness.monitor.log.open import open_log
+from earwitness.monitor.log.protocol import Entry, Outgoing
+from earwitness.monitor.log.topics import EVENTS, topic_name, topic_specs
+from earwitness.monitor.measures.windows import Windows
+from earwitness.processors.bot_settings import BotSettings
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from demo_calls import S, demo_call
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = ROOT / "tools" / "kafka.py"
+EVENTS_A_CALL_S = 7.2
+"""So many events a second make up a demo call."""
+BEGIN_S = 8.0
+"""From the start of the sender to the first event: it makes its calls first."""
+
+
+async def send(url: str, begin_ns: int, calls: int, length_s: float, linger_s: float) -> None:
+    """The bots: every event when it happens, in batches of the linger."""
+    draw = random.Random(3)
+    sent = sorted(
+        one
+        for number in range(calls)
+        for one in demo_call(number, begin_ns + draw.randrange(round(3 * S)), length_s, ended=False)
+    )
+    log = await open_log(url)
+    at = 0
+    while at < len(sent):
+        await asyncio.sleep(linger_s)
+        now_ns, batch = time.time_ns(), list[Outgoing]()
+        while at < len(sent) and sent[at].wall_ns <= now_ns:
+            batch.append(Outgoing(sent[at].call_id, sent[at].payload))
+            at += 1
+        if batch:
+            await log.append(topic_name(log.prefix, EVENTS), batch)
+    await log.close()
+
+
+class AgesKept(Windows):
+    """Windows that note when they get to know an answer's latency."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.ages_s: list[float] = []
+        self.known: set[tuple[str, str]] = set()
+        self.wall_0_ns: dict[str, int] = {}
+
+    def apply(self, old: AnyRecord | None, new: AnyRecord, *, arrived_ns: int | None = None, part: int = 0) -> None:
+        """Apply, and look at the clock."""
+        super().apply(old, new, arrived_ns=arrived_ns, part=part)
+        if new.kind == "call":
+            self.wall_0_ns[new.call_id] = new.started_wall_ns
+        name = (new.call_id, new.id)
+        if new.kind == "turn" and new.response_latency_ns is not None and name not in self.known:
+            self.known.add(name)
+            begun_ns = self.wall_0_ns.get(new.call_id)
+            if begun_ns is not None and new.a_on_ns is not None:
+                self.ages_s.append((time.time_ns() - begun_ns - new.a_on_ns) / S)
+
+
+def told(what: str, ages_s: list[float]) -> None:
+    ordered = sorted(ages_s)
+    at = {q: ordered[min(int(q * len(ordered)), len(ordered) - 1)] for q in (0.5, 0.9, 0.99)}
+    print(
+        f"  {what:44} n {len(ordered):6}   p50 {at[0.5]:6.3f} s   p90 {at[0.9]:6.3f} s   p99 {at[0.99]:6.3f} s"
+        f"   max {ordered[-1]:6.3f} s"
+    )
+
+
+async def bench(bootstrap: str, events_per_s: int, length_s: float) -> None:
+    prefix = f"f{uuid.uuid4().hex[:10]}"
+    url, linger_s = f"kafka://{bootstrap}/{prefix}", float(BotSettings.model_fields["linger_s"].default)
+    calls = round(events_per_s / EVENTS_A_CALL_S)
+    log = await open_log(url)
+    await log.create_topics(topic_specs(prefix, 4))
+    stop, ticks_ns = asyncio.Event(), list[int]()
+
+    async def ticked(_: Windows, now_ns: int) -> None:
+        ticks_ns.append(now_ns)
+
+    monitor = Monitor(log, MonitorSettings(metrics=False), stop=stop, on_tick=ticked)
+    windows = monitor.fold.windows = AgesKept()
+    on_log_s, fold_add = list[float](), monitor.fold.add
+
+    def add(entry: Entry, event: Any) -> None:
+        if event.kind == "playout" and event.phase == "first":
+            on_log_s.append((entry.append_ns - event.wall_ns + event.at_ns - event.edge_ns) / S)
+        fold_add(entry, event)
+
+    monitor.fold.add = add  # type: ignore[method-assign]
+    begin_ns = time.time_ns() + round(BEGIN_S * S)
+    running = asyncio.create_task(monitor.run())
+    call = f"b.send({url!r}, {begin_ns}, {calls}, {length_s}, {linger_s})"
+    code = f"import asyncio, bench_freshness as b; asyncio.run({call})"
+    sender = await asyncio.create_subprocess_exec(sys.executable, "-c", code, cwd=Path(__file__).parent)
+    await asyncio.sleep(BEGIN_S)
+    used_s, began = time.process_time(), time.monotonic()
+    await sender.wait()
+    share = (time.process_time() - used_s) / (time.monotonic() - began)
+    await asyncio.sleep(2.0)
+    stop.set()
+    await running
+    await log.close()
+    events = sum(monitor.fold.events.values())
+    print(
+        f"  {calls} calls, {events} events, {events / length_s:.0f} a second; the writer's linger is {linger_s:.2f} s;"
+        f" the monitor took {share:.0%} of a core"
+    )
+    told("from an answer's first frame to the log", on_log_s)
+    told("from an answer's first frame to the window", windows.ages_s)
+    told("from one evaluation of alerts to the next", [(b - a) / S for a, b in pairwise(ticks_ns)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events-per-s", type=int, default=2_000)
+    parser.add_argument("--length-s", type=float, default=30.0)
+    given = parser.parse_args()
+    started = not (ROOT / ".run" / "kafka" / "bootstrap").exists()
+    up = subprocess.run([sys.executable, str(TOOL), "up"], capture_output=True, text=True, check=False)
+    if up.returncode != 0:
+        print(f"no Kafka here: {up.stderr.strip()}")
+        return
+    try:
+        print("age of an answer's latency when the window has it")
+        asyncio.run(bench(up.stdout.split()[-1], given.events_per_s, given.length_s))
+    finally:
+        if started:
+            subprocess.run([sys.executable, str(TOOL), "down"], check=False)
+
+
+if __name__ == "__main__":
+    main()
