@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from earwitness.monitor.contract.events import EVENT_TYPES
 from earwitness.monitor.errors import BadInput
 from earwitness.processors.bot_settings import BotSettings
+from earwitness.processors.personal_data import MOST_ASKED
 from earwitness.processors.redaction import NoRedaction, Redaction, default_redactor
 from earwitness.processors.text_fields import NEVER_TEXT, TEXT_FIELDS
 
@@ -145,6 +146,15 @@ def test_a_text_that_looks_like_a_placeholder_is_no_placeholder() -> None:
     genuine = REDACTION.text("5550142")
     assert REDACTION.text(genuine.replace(":7:", ":8:")) != genuine.replace(":7:", ":8:")
     assert Redaction(b"another").text(genuine) != genuine
+
+
+def test_of_very_many_numbers_the_last_are_taken_out_without_asking_what_they_are() -> None:
+    many = " and ".join(["2025550142"] * 40)
+    assert kinds(many) == [("phone", 10)] * MOST_ASKED + [("digits", 10)] * (40 - MOST_ASKED)
+    slashed = " and ".join(["030/1234567"] * 40)
+    assert kinds(slashed) == [("phone", 10)] * MOST_ASKED + [("digits", 10)] * (40 - MOST_ASKED)
+    # The next event is asked about anew.
+    assert kinds("2025550142") == [("phone", 10)]
 
 
 def test_nobody_can_pass_a_number_through_as_an_unredactable_text() -> None:

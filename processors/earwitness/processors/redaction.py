@@ -71,7 +71,7 @@ class Redaction:
         self._keep_dtmf = keep_dtmf
         self._text_bytes = text_bytes
         self._hooks: list[Hook] = [_hook(entry) for entry in extra]
-        numbers = NumberFinder(regions)
+        self._numbers = numbers = NumberFinder(regions)
         self._finders: tuple[Finder, ...] = (
             find_email, find_iban, numbers.by_comma, numbers.written, numbers.dictated, find_spelled_email,
         )  # fmt: skip
@@ -81,6 +81,7 @@ class Redaction:
 
     def fields(self, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of an event of this kind with every text field redacted. Never raises."""
+        self._numbers.begin()
         redacted = dict(fields)
         table: Mapping[str, Treatment] | None = TEXT_FIELDS.get(kind)
         if table is None:
@@ -95,6 +96,7 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """One text, redacted. Never raises."""
+        self._numbers.begin()
         return cast("str", self._value(text, "text")[0])
 
     def hash_of(self, value: str) -> str:
