@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earwitness.monitor.measures.buckets import KEPT_STEPS, OPEN_STEPS, Buckets, Tier
+from earwitness.monitor.measures.buckets import KEPT_STEPS, OPEN_STEPS, WORTH_PACKING, Buckets, Tier
 from earwitness.monitor.measures.histogram import default_binning, value_slots
 from earwitness.monitor.measures.journal import worked_in
 from earwitness.monitor.measures.running import RunningWindow
 from earwitness.monitor.measures.slots import AT_LEAST, CENSORED, COUNT, ELIGIBLE, STRIDE, VALUES
-from earwitness.monitor.measures.sums import Pile, Sums, added, summed
+from earwitness.monitor.measures.sums import Pile, Sums, added, packed, summed, unpacked
 
 S = 1_000_000_000
 ITEMS = st.lists(st.tuples(st.integers(0, 40_000), st.integers(-3, 3)), max_size=30)
@@ -153,17 +153,32 @@ def test_a_tier_keeps_its_newest_steps_and_says_that_some_went() -> None:
     assert tier.steps == [7]
 
 
-def test_a_closed_bucket_lies_in_one_part_and_takes_what_is_late() -> None:
-    tier = Tier(10, 60, default_binning())
+def test_a_closed_bucket_is_packed_and_takes_what_is_late() -> None:
+    tier = Tier(60, 60, default_binning())
+    keys = range(2, 3 * WORTH_PACKING)
     for amount in (2, 1):
-        tier.take(1, sums_of([(key, amount) for key in range(2, 40 // amount)]))
+        tier.take(1, sums_of([(key, amount) for key in keys]))
         tier.settle()
+    bucket = tier._buckets[1]  # pyright: ignore[reportPrivateUsage]
     tier.advance(OPEN_STEPS + 2)
+    assert bucket._packed  # pyright: ignore[reportPrivateUsage]
+    assert len(bucket._packed) < 16 * len(keys) // 5  # pyright: ignore[reportPrivateUsage]
+    assert content(tier.sums(1)) == dict.fromkeys(keys, 3)
     tier.take(1, sums_of([(5, 1)]))
     tier.settle()
 
-    assert content(tier.sums(1))[5] == 4
+    assert content(tier.sums(1)) == dict.fromkeys(keys, 3) | {5: 4}
     assert tier.changed == {1}
+    tier.advance(OPEN_STEPS + 3)
+    assert bucket._packed  # pyright: ignore[reportPrivateUsage]
+    assert content(tier.sums(1)) == dict.fromkeys(keys, 3) | {5: 4}
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**50), st.integers(-(2**62), 2**62))))
+def test_packing_loses_no_bit(items: list[tuple[int, int]]) -> None:
+    sums = sums_of(list(dict(items).items()))
+
+    assert content(unpacked(packed(sums))) == content(sums)
 
 
 def test_many_notes_are_worked_in_before_they_take_memory() -> None:

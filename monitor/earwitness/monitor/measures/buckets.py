@@ -13,13 +13,15 @@ from typing import Final
 from earwitness.monitor.measures.histogram import Binning
 from earwitness.monitor.measures.journal import Journal, worked_in
 from earwitness.monitor.measures.running import RunningWindow
-from earwitness.monitor.measures.sums import NOTHING, Pile, Sums, added
+from earwitness.monitor.measures.sums import NOTHING, Pile, Sums, added, packed, unpacked
 
 S: Final = 1_000_000_000
 KEPT_STEPS: Final = {10: 60, 60: 180, 600: 160, 3_600: 174}
 """Lengths of buckets in seconds, and how many are kept: the longest window of the tier and room for what is late."""
 OPEN_STEPS: Final = 2
 """Steps behind the newest in which records usually still arrive; older buckets are closed."""
+WORTH_PACKING: Final = 64
+"""Keys of a bucket from which on packing it saves something."""
 MOST_NOTED: Final = 32_768
 """Contributions that are noted at most before they are worked into sums."""
 
@@ -27,12 +29,30 @@ MOST_NOTED: Final = 32_768
 class Bucket:
     """One step of time: the sums of what it took in, and what it has not worked in yet."""
 
-    __slots__ = ("fresh", "journal", "pile")
+    __slots__ = ("_packed", "_pile", "fresh", "journal")
 
     def __init__(self) -> None:
-        self.pile = Pile()
         self.fresh: list[Sums] = []
         self.journal: Journal | None = None
+        self._pile = Pile()
+        self._packed = b""
+        """All of it, where it is closed."""
+
+    def add(self, part: Sums) -> None:
+        """Add to what was worked in."""
+        if self._packed:
+            self._pile.add(unpacked(self._packed))
+            self._packed = b""
+        self._pile.add(part)
+
+    def sums(self) -> Sums:
+        """What was worked in."""
+        return unpacked(self._packed) if self._packed else self._pile.whole()
+
+    def close(self) -> None:
+        """Keep it in few bytes: hardly anything more will come."""
+        if not self._packed and len(self._pile.whole().keys) > WORTH_PACKING:
+            self._packed, self._pile = packed(self._pile.whole()), Pile()
 
 
 class Tier:
@@ -64,7 +84,7 @@ class Tier:
         self._buckets: dict[int, Bucket] = {}
         self._unsettled: set[int] = set()
         self._open: set[int] = set()
-        """Steps whose sums may lie in several parts."""
+        """Steps whose sums are not packed."""
 
     @property
     def steps(self) -> list[int]:
@@ -109,8 +129,9 @@ class Tier:
             self._let_go(i)
         for i in [i for i in self._open if i < index - OPEN_STEPS]:
             self._open.discard(i)
-            if i in self._buckets:
-                self._buckets[i].pile.whole()
+            # Those of the finest tier go within minutes, and windows come back to them every few seconds.
+            if i in self._buckets and i not in self._unsettled and self.step_s > min(KEPT_STEPS):
+                self._buckets[i].close()
         for window in self._windows:
             if any(window.holds(i) for i in gone):
                 window.reset()
@@ -119,7 +140,7 @@ class Tier:
     def sums(self, index: int) -> Sums:
         """All that was worked into a step; `settle` comes first."""
         bucket = self._buckets.get(index)
-        return NOTHING if bucket is None else bucket.pile.whole()
+        return NOTHING if bucket is None else bucket.sums()
 
     def _let_go(self, index: int) -> None:
         bucket = self._buckets.pop(index)
@@ -158,7 +179,8 @@ class Tier:
     def _grow(self, index: int, bucket: Bucket, part: Sums) -> None:
         if not len(part.keys):
             return
-        bucket.pile.add(part)
+        bucket.add(part)
+        self._open.add(index)
         self.changed.add(index)
         for window in self._windows:
             if window.holds(index):

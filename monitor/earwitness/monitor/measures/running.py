@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from earwitness.monitor.measures.slots import CLASSES, RESTATED, STRIDE
-from earwitness.monitor.measures.sums import Integers, Pile, Sums, added, summed
+from earwitness.monitor.measures.sums import Integers, Pile, Sums, summed
 
 Slots = dict[int, int]
 _SET: Final = CLASSES * STRIDE
@@ -56,11 +56,13 @@ class RunningWindow:
         before = range(0) if self._end is None else range(self._end - self.steps, self._end)
         if not len(before) or end >= before.stop + self.steps or end <= before.start:
             self._pile, before = Pile(), range(0)
-        parts: list[Sums] = []
         for row in self.rows:
-            parts += [row.sums(index).negated() for index in before if index not in now]
-            parts += [row.sums(index) for index in now if index not in before]
-        self._pile.add(added(parts))
+            for index in before:
+                if index not in now:
+                    self._pile.add(row.sums(index).negated())
+            for index in now:
+                if index not in before:
+                    self._pile.add(row.sums(index))
         self._end = end
 
     def sums(self) -> Sums:

@@ -5,6 +5,7 @@ All is addition, so neither order nor split nor replay changes a bit, and what w
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -80,6 +81,19 @@ def _without_zeros(keys: Integers, amounts: Integers) -> Sums:
         return Sums(keys, amounts)
     kept = amounts != 0
     return Sums(keys[kept], amounts[kept])
+
+
+def packed(sums: Sums) -> bytes:
+    """Sums in few bytes, about a fifth: differences of the keys and amounts, byte by byte of the same place."""
+    both = np.stack((np.diff(sums.keys, prepend=0), sums.amounts))
+    return zlib.compress(both.view(np.uint8).reshape(2, -1, 8).transpose(0, 2, 1).tobytes(), 1)
+
+
+def unpacked(data: bytes) -> Sums:
+    """What `packed` packed."""
+    planes = np.frombuffer(zlib.decompress(data), np.uint8).reshape(2, 8, -1)
+    both = np.ascontiguousarray(planes.transpose(0, 2, 1)).view(np.int64)[:, :, 0]
+    return Sums(np.cumsum(both[0]), both[1])
 
 
 class Pile:
