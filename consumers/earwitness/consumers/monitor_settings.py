@@ -29,7 +29,7 @@ class MonitorSettings:
     group: str = "timeline"
     keep_state: bool = True
     """Whether the state is kept on the log, so that a restart and another worker go on from there."""
-    keep_every_s: float = 5.0
+    keep_every_s: float = 15.0
     """How often what changed of it is written, and offsets are committed."""
     poll_s: float = 0.2
     gather_s: float = 0.1

@@ -127,7 +127,7 @@ class State(Part):
 
     enabled: bool = True
     """False: each start folds the past again."""
-    every_s: Annotated[float, Field(gt=0, le=600)] = 5.0
+    every_s: Annotated[float, Field(gt=0, le=600)] = 15.0
     """How often what changed is written, and offsets are committed."""
 
 
