@@ -90,6 +90,7 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
         bounds=bounds_of(settings.bounds, settings.words),
         keep_state=settings.state.enabled,
         keep_every_s=settings.state.every_s,
+        calls_at_hand=settings.state.calls_at_hand,
         metrics=settings.metrics.enabled,
         metrics_host=settings.metrics.host,
         metrics_port=settings.metrics.port,
