@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,7 +30,9 @@ def site(seed: int, some_calls: Any) -> Site:
     sent = events(some_calls(6, seed=seed), draw)
     clock = Clock(sent[0][0])
     log = StoppingLog(partitions=PARTITIONS, clock_ns=clock)
-    return Site(log, clock, sent, draw)
+    # With few calls at hand the others are asleep, as bytes.
+    settings = replace(SETTINGS, calls_at_hand=1) if seed % 2 else SETTINGS
+    return Site(log, clock, sent, draw, settings)
 
 
 async def check(found: Site) -> None:

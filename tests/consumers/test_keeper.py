@@ -25,6 +25,7 @@ from stopped_workers import (
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.partition_state import CALL
 from earwitness.consumers.state_slots import MANIFEST, Manifest, Slots
+from earwitness.consumers.timeline import LogFold
 from earwitness.monitor.log.protocol import Outgoing, TopicSpec
 from earwitness.monitor.log.topics import topic_specs
 
@@ -248,3 +249,28 @@ async def test_records_that_come_twice_change_nothing(kept: Site) -> None:
     assert await kept.log.end_positions("earwitness.records") == ends
     assert await published(kept.log) == before
     assert after.keeper.doubts == []
+
+
+async def test_who_only_reads_adds_the_state_of_all_partitions_and_reads_the_tail(kept: Site) -> None:
+    """As ``top`` does, whichever workers have the partitions."""
+    whole = await LogFold.open(kept.log, SETTINGS, clock_ns=kept.clock)
+    await whole.catch_up()
+    told = await LogFold.open(kept.log, SETTINGS, clock_ns=kept.clock, from_state=True)
+    assert buckets_of(told.windows) == buckets_of(whole.windows)
+    event = kept.events[0][1].model_copy(update={"call_id": "another"})
+    await kept.log.send(event)
+
+    await told.catch_up()
+    await whole.catch_up()
+
+    assert told.stats.events == 1
+    assert told.calls.keys() == whole.calls.keys() >= {"another"}
+    assert buckets_of(told.windows) == buckets_of(whole.windows)
+    assert told.windows.live == whole.windows.live
+
+
+async def test_who_only_reads_under_other_settings_reads_all(kept: Site) -> None:
+    told = await LogFold.open(kept.log, other_settings(SETTINGS), clock_ns=kept.clock, from_state=True)
+    await told.catch_up()
+
+    assert told.stats.events == len(kept.events)

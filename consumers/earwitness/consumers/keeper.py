@@ -19,9 +19,10 @@ from earwitness.consumers.fold import Change
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.partition_state import PartitionState
+from earwitness.consumers.saved_state import usable
 from earwitness.consumers.state_slots import Doubt, Restored, Slots, Snapshot
 from earwitness.consumers.state_topic import StateTopic
-from earwitness.consumers.state_values import About, decoded, encoded, fingerprint
+from earwitness.consumers.state_values import About, encoded, fingerprint
 from earwitness.consumers.timeline import TimelineHandler, begin_of, replay_since_ns
 from earwitness.consumers.worker import Batch, Hands
 from earwitness.monitor.contract.decoder import decode_record_fast
@@ -246,22 +247,15 @@ class Keeper:
     ) -> tuple[Restored, About] | None:
         """The snapshot of a partition, if there is one that can be gone on from."""
         try:
-            restored = slots.read(entries)
-            if restored is None or slots.partition in self._refused:
-                slots.forget()
-                return None
-            about, offset = decoded(restored.manifest.about, About), restored.manifest.offset
-            if about.fingerprint != self._fingerprint:
-                raise Doubt("it was worked out under other settings or by another release")
-            if about.partitions != len(ends):
-                raise Doubt(f"there were {about.partitions} partitions then and are {len(ends)} now")
-            if not oldest[slots.partition] <= offset <= ends[slots.partition]:
-                raise Doubt(f"it goes on at event {offset}, which the log does not have")
+            found = usable(slots, entries, print_=self._fingerprint, ends=ends, oldest=oldest)
         except Doubt as doubt:
             slots.forget()
             self._doubts(slots.partition, doubt)
             return None
-        return restored, about
+        if slots.partition in self._refused:
+            slots.forget()
+            return None
+        return found
 
     def _doubts(self, partition: int, doubt: Doubt) -> None:
         self.doubts.append(str(doubt))
@@ -442,6 +436,7 @@ class Keeper:
     def _snapshot(self, part: Part, records_from: int) -> Snapshot:
         state = part.state
         about = About(
+            offset=part.next_offset,
             fingerprint=self._fingerprint,
             partitions=self._topic.partitions,
             records_from=records_from,

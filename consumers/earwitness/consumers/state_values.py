@@ -26,11 +26,13 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """What the manifest says of the state beside its offset.
 
-    ``fingerprint``: of the settings and of the version under which it was worked out. ``partitions``: of the events.
-    ``records_from``: from where on the records topic may hold what the state does not know of. ``clock_ns``: append
-    time of the newest event. ``since_ns``: see `Windows`. ``newest_ns``: wall time of the newest bucket.
+    ``offset``: the next event, as in the manifest. ``fingerprint``: of the settings and of the version under which it
+    was worked out. ``partitions``: of the events. ``records_from``: from where on the records topic may hold what the
+    state does not know of. ``clock_ns``: append time of the newest event. ``since_ns``: see `Windows`. ``newest_ns``:
+    wall time of the newest bucket.
     """
 
+    offset: int
     fingerprint: str
     partitions: int
     records_from: int

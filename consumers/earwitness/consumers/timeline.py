@@ -13,6 +13,7 @@ from earwitness.consumers.dead_letters import DeadLetters
 from earwitness.consumers.fold import Change, HeldCall, Timeline, TimelineFold
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.saved_state import taken_up
 from earwitness.consumers.totals import Totals
 from earwitness.consumers.worker import BATCH, Batch, Worker
 from earwitness.monitor.contract.decoder import decode_event_fast
@@ -173,10 +174,12 @@ class LogFold:
         keep_calls: bool = False,
         clock_ns: Callable[[], int] = time.time_ns,
         new_call: Callable[[str], Timeline] | None = None,
+        from_state: bool = False,
     ) -> LogFold:
         """Begin at what arrived from ``since_ns`` on (None: the settings' ``replay_s`` and the longest call ago).
 
-        ``keep_calls``: calls stay after their end, however long ago. Raises LogError.
+        ``keep_calls``: calls stay after their end, however long ago. ``from_state``: go on from the state that workers
+        of the same settings left on the log, where they did. Raises LogError.
         """
         settings = replace(settings or MonitorSettings(), calls_at_hand=None)
         if keep_calls:
@@ -184,9 +187,12 @@ class LogFold:
         fold = TimelineFold(settings, new_call)
         since_ns = replay_since_ns(settings, clock_ns()) if since_ns is None else since_ns
         begin = await begin_of(log, settings, since_ns)
-        fold.windows.since_ns = begin.complete_from_ns
+        state = await taken_up(log, fold, settings) if from_state else {}
+        positions = dict(begin.positions) | {partition: about.offset for partition, about in state.items()}
+        known = [state[p].since_ns if p in state else begin.complete_from_ns for p in positions]
+        fold.windows.since_ns = max((at_ns for at_ns in known if at_ns is not None), default=None)
         handler = TimelineHandler(fold, prefix=log.prefix)
-        reader = await log.reader(topic_name(log.prefix, EVENTS), start=begin.positions)
+        reader = await log.reader(topic_name(log.prefix, EVENTS), start=positions)
         worker = Worker(
             log, reader, handler, decode=decode_event_fast, dead=DeadLetters(keep=False), commit=False, patient=False
         )

@@ -56,7 +56,7 @@ def execute(arguments: argparse.Namespace) -> int:
 async def _show(settings: Settings, window_s: int, every_s: float, *, live: bool, once: bool) -> None:
     async with opened_log(settings, must_exist=True) as log:
         monitoring = monitor_settings(settings)
-        fold = await rebuilt(log, monitoring) or await LogFold.open(log, monitoring)
+        fold = await rebuilt(log, monitoring) or await LogFold.open(log, monitoring, from_state=True)
         store = AlertStore(log)
         try:
             await fold.catch_up()
