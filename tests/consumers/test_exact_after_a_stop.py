@@ -14,7 +14,7 @@ from earwitness.consumers.partition_state import PartitionState
 from earwitness.consumers.state_slots import Slots
 from earwitness.consumers.state_topic import StateTopic
 
-SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.chaos) for seed in range(12, 150))]
+SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.chaos) for seed in range(8, 150))]
 PARTITIONS = 3
 
 
