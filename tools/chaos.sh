@@ -12,7 +12,7 @@ if ! python3 tools/kafka.py up; then
 fi
 finish() { if [ "$started" = 1 ]; then python3 tools/kafka.py down || true; fi; }
 trap finish EXIT
-timeout --signal=INT --kill-after=60 "$within_s" python -m pytest -m chaos -p no:cacheprovider -rA --durations=0 "$@"
+timeout --signal=INT --kill-after=60 "$within_s" python -m pytest -m chaos -p no:cacheprovider -rA --durations=15 "$@"
 status=$?
 took=$((SECONDS - began))
 if [ "$status" = 124 ]; then echo "earwitness: not done within $within_s s; the tests above that have no line did not run" >&2; fi

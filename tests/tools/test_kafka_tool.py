@@ -94,3 +94,25 @@ def test_no_cluster_id_reads_as_an_option() -> None:
 
     assert cluster_id(dashed) == "A" + 21 * "A"
     assert cluster_id(other) == "B" + 21 * "A"
+
+
+@pytest.mark.parametrize("words", [[], ["start"], ["kill", "4"], ["up", "2"]])
+def test_the_cluster_tool_says_how_it_is_used(words: list[str], tmp_path: Path) -> None:
+    environ = {**os.environ, "EARWITNESS_KAFKA_CLUSTER_RUN": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, str(TOOL.with_name("kafka_cluster.py")), *words],
+        capture_output=True, text=True, env=environ, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage" in done.stderr
+
+
+def test_there_is_no_broker_of_a_cluster_to_kill_where_none_is_up(tmp_path: Path) -> None:
+    environ = {**os.environ, "EARWITNESS_KAFKA_CLUSTER_RUN": str(tmp_path)}
+    for words in (["kill", "2"], ["start", "2"], ["status"]):
+        done = subprocess.run(
+            [sys.executable, str(TOOL.with_name("kafka_cluster.py")), *words],
+            capture_output=True, text=True, env=environ, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.count("\n") == 1
