@@ -353,7 +353,7 @@ def _monitor(url: str) -> int:
         await log.close()
 
     configure(level="warning")
-    run_async(run)
+    run_async(run, patience_s=60.0)
     return 0
 
 

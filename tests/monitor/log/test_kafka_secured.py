@@ -140,7 +140,7 @@ async def test_what_does_not_fit_is_one_line_that_names_the_setting(
     places = {"expired": secured.expired, "elsewhere": secured.address.replace("127.0.0.1", "localhost")}
     began = time.monotonic()
     with pytest.raises(LogError, match=says) as caught:
-        await secured.open(prefix, **{**changes, "at": places.get(changes.get("at") or "")}  # type: ignore[arg-type])
+        await secured.open(prefix, **{**changes, "at": places.get(changes.get("at") or "")})  # type: ignore[arg-type]
 
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
