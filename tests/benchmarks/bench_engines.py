@@ -4,7 +4,8 @@ from the turn records on a topic.
     python tests/benchmarks/bench_engines.py [--records 150000] [--label-sets 100] [--rounds 3]
 
 By CPU of the reading process per record, each engine in a process of its own, in turn, the best of some rounds.
-``bare`` polls and decodes every record and does nothing else. The topic is keyed by label set, so that no engine has to
+``bare`` polls and decodes every record and does nothing else; with a lens, what the job does not need is skipped in
+decoding. The topic is keyed by label set, so that no engine has to
 sort its input anew. Two mixes: all records of demo calls as a timeline worker publishes them (a twentieth are turns),
 and turns alone. Every engine's results are held against the exact percentiles.
 
@@ -29,6 +30,7 @@ from typing import Any
 from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.contract.decoder import decode_event_fast, decode_record_fast
+from earwitness.monitor.contract.lens import record_lens
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.log.kafka_library import kafka
@@ -46,6 +48,14 @@ ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "kafka.py"
 PEERS, PINS = ROOT / ".run" / "engines", ROOT / "requirements" / "engines.txt"
 PARTITIONS, BATCH, SPAN_S, WITHIN_S = 4, 2_000, 400, 300
+Decode = Callable[[bytes], AnyRecord | None]
+NEEDED = {
+    "turn": (
+        "call_id", "agent", "version", "mode", "labels", "bounds", "event_wall_ns", "final", "retracted", "turn_class",
+        "response_latency_ns", "reason", "unanswered", "overdue", "waited_ns", "at_least_ns", "premature_endpoint",
+        "a_on_ns",
+    )
+}  # fmt: skip
 Job = Callable[[str, str, int], Coroutine[Any, Any, tuple[float, Results]]]
 
 
@@ -93,7 +103,7 @@ def exact(sent: Sequence[Outgoing]) -> dict[tuple[int, str], float]:
     return {key: p95(values) for key, values in windows.items()}
 
 
-async def bare(bootstrap: str, topic: str, records: int) -> tuple[float, Results]:
+async def bare(bootstrap: str, topic: str, records: int, decode: Decode = decode_record_fast) -> tuple[float, Results]:
     """Poll and decode: what no consumer can go below."""
     began = time.process_time()
     consumer: Any = kafka.AIOKafkaConsumer(bootstrap_servers=bootstrap, max_partition_fetch_bytes=4 * 1024 * 1024)
@@ -105,15 +115,27 @@ async def bare(bootstrap: str, topic: str, records: int) -> tuple[float, Results
     while seen < records:
         for batch in (await consumer.getmany(timeout_ms=5_000, max_records=BATCH)).values():
             for record in batch:
-                decode_record_fast(record.value)
+                decode(record.value)
             seen += len(batch)
     spent_s = time.process_time() - began
     await consumer.stop()
     return spent_s, []
 
 
-async def earwitness(bootstrap: str, topic: str, records: int) -> tuple[float, Results]:
-    """The log's reader, the fast decoder and the windows."""
+async def bare_lens(bootstrap: str, topic: str, records: int) -> tuple[float, Results]:
+    """Poll, and decode what the job needs."""
+    return await bare(bootstrap, topic, records, record_lens(NEEDED))
+
+
+async def earwitness_lens(bootstrap: str, topic: str, records: int) -> tuple[float, Results]:
+    """The log's reader, a decoder of what the job needs, and the windows."""
+    return await earwitness(bootstrap, topic, records, record_lens(NEEDED))
+
+
+async def earwitness(
+    bootstrap: str, topic: str, records: int, decode: Decode = decode_record_fast
+) -> tuple[float, Results]:
+    """The log's reader, the decoder of whole records and the windows."""
     log = await open_log(f"kafka://{bootstrap}/{topic.split('.', maxsplit=1)[0]}")
     began = time.process_time()
     reader = await log.reader(topic)
@@ -122,8 +144,8 @@ async def earwitness(bootstrap: str, topic: str, records: int) -> tuple[float, R
     while seen < records:
         batch = await reader.poll(timeout_s=5, max_records=BATCH)
         for entry in batch:
-            record = decode_record_fast(entry.value or b"")
-            if record.kind == "turn" and record.final:
+            record = decode(entry.value or b"")
+            if record is not None and record.kind == "turn" and record.final:
                 windows.apply(None, record, part=entry.partition)
                 newest[entry.partition] = record.event_wall_ns
         seen += len(batch)
@@ -140,7 +162,12 @@ async def earwitness(bootstrap: str, topic: str, records: int) -> tuple[float, R
     return spent_s, results
 
 
-OWN: dict[str, Job] = {"bare": bare, "earwitness": earwitness}
+OWN: dict[str, Job] = {
+    "bare": bare,
+    "bare, lens": bare_lens,
+    "earwitness": earwitness,
+    "earwitness, lens": earwitness_lens,
+}
 
 
 def spent(engine: str, bootstrap: str, topic: str, records: int) -> dict[str, Any]:
@@ -196,11 +223,12 @@ async def bench(bootstrap: str, given: argparse.Namespace, engines: Sequence[str
             {engine: spent(engine, bootstrap, topic, len(sent)) for engine in engines} for _ in range(given.rounds)
         ]
         print(f"{name}: {len(sent):,} of {size:.0f} bytes, {given.label_sets} label sets")
+        print(f"  {'':<18} {'us each':>7}" + "".join(f"{'x ' + other:>17}" for other in OWN))
         cost = {engine: min(one[engine]["cpu_s"] for one in rounds) / len(sent) * 1e6 for engine in engines}
         for engine in engines:
-            ratio, saved = cost[engine] / cost["bare"], cost[engine] / cost["earwitness"]
             told = agreement(rounds[-1][engine]["results"], wanted)
-            print(f"  {engine:<12} {cost[engine]:>7.2f} us {ratio:>6.2f} x bare {saved:>6.2f} x earwitness  {told}")
+            ratios = [cost[engine] / cost[other] for other in OWN]
+            print(f"  {engine:<18} {cost[engine]:>7.2f}" + "".join(f"{ratio:>17.2f}" for ratio in ratios) + f"  {told}")
 
 
 def tool(command: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,58 @@
+"""A lens makes what was asked for, as the whole decoder would, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from earwitness.monitor.contract.decoder import UnsupportedContractError, decode_record_fast
+from earwitness.monitor.contract.lens import record_lens
+from earwitness.monitor.contract.records import StageSample, Turn
+from earwitness.monitor.contract.wire import UnreadableRecord, encode
+
+BASE: dict[str, Any] = {"call_id": "c", "id": "t1", "agent": "a", "event_wall_ns": 7, "labels": {"route": "ivr"}}
+TURN = encode(Turn(**BASE, u_on_ns=1, u_off_ns=2, response_latency_ns=3, parts_ns={"llm": 3}, text="né"))
+FIELDS = ("call_id", "labels", "response_latency_ns", "unanswered", "reason")
+
+
+def test_what_was_asked_for_reads_as_it_does_whole() -> None:
+    found, whole = record_lens({"turn": FIELDS})(TURN), decode_record_fast(TURN)
+
+    assert found is not None
+    assert found.kind == "turn"
+    assert {name: getattr(found, name) for name in FIELDS} == {name: getattr(whole, name) for name in FIELDS}
+    assert not hasattr(found, "parts_ns")
+
+
+def test_other_kinds_are_passed_over() -> None:
+    stage = encode(StageSample(**BASE, service="S", metric="ttfb"))
+
+    assert record_lens({"turn": FIELDS})(stage) is None
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"kind":"nonsense","v":1}',
+        TURN.replace(b'"v":1', b'"v":9'),
+        TURN.replace(b'"response_latency_ns":3', b'"response_latency_ns":"3"'),
+        b"\xff" + TURN,
+    ],
+)
+def test_what_cannot_be_read_is_unreadable_for_the_same_reason(payload: bytes) -> None:
+    with pytest.raises(UnreadableRecord) as whole:
+        decode_record_fast(payload)
+    with pytest.raises(UnreadableRecord) as found:
+        record_lens({"turn": FIELDS})(payload)
+
+    assert (found.value.reason, found.value.detail) == (whole.value.reason, whole.value.detail)
+
+
+@pytest.mark.parametrize("kinds", [{"turn": ("latency",)}, {"trun": ("call_id",)}])
+def test_a_lens_for_what_the_contract_does_not_have_is_refused(kinds: dict[str, tuple[str, ...]]) -> None:
+    with pytest.raises(UnsupportedContractError):
+        record_lens(kinds)
