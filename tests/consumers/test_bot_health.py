@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from earwitness.consumers.bot_health import BotHealth, Bots
 from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.monitor import Monitor
 from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.own_metrics import OWN_METRICS, State
 from earwitness.monitor.contract import events as ev
 from earwitness.monitor.log.protocol import Entry
+from earwitness.monitor.measures.windows import Windows
 
 S = 1_000_000_000
 NOON_NS = 1_700_006_400 * S
@@ -122,3 +126,30 @@ def test_d15_agents_are_bounded_like_every_label(make_bot: Any) -> None:
 
     assert len(watch.at(1).last_event_age_s) == 51
     assert "other" in watch.at(1).last_event_age_s
+
+
+async def test_a_running_monitor_has_all_of_it_at_hand(site: Any, make_bot: Any) -> None:
+    bot = reports(make_bot("c1").start(), 60, spooled_events=4, dropped=(LOST,))
+    await site.report([bot])
+    stop = asyncio.Event()
+
+    async def on_tick(_windows: Windows, _now_ns: int) -> None:
+        if await site.log.committed("timeline", "earwitness.events") == await site.log.end_positions(
+            "earwitness.events"
+        ):
+            stop.set()
+
+    settings = MonitorSettings(metrics=False, poll_s=0.0, gather_s=0.0, tick_s=0.0)
+    monitor = Monitor(site.log, settings, stop=stop, on_tick=on_tick, clock_ns=site.clock)
+    async with asyncio.timeout(60):
+        await monitor.run()
+
+    told = {own.name: own.read(State(monitor.own, monitor.fold.windows, monitor.own.bots(site.clock()), site.clock()))
+            for own in OWN_METRICS}  # fmt: skip
+    assert told["earwitness_topic_partitions"] == {"events": 3, "records": 3, "state": 3}
+    assert told["earwitness_bot_spooled_events"] == {"clinic": 4}
+    assert told["earwitness_bot_dropped_events_total"] == {"spool_full": 10}
+    assert told["earwitness_agent_last_event_age_seconds"] == {"clinic": 0.0}
+    assert told["earwitness_calls_silent"] == {"clinic": 0}
+    assert told["earwitness_position_stalled_seconds"] == 0
+    assert told["earwitness_events_total"] == {"call_started": 1, "connected": 1, "health": 1}

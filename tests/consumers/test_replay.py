@@ -16,7 +16,7 @@ from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.replay import Manifest, Progress, Replay, claim, manifest_on, plan
 from earwitness.consumers.replayed import RecordsFold, rebuilt, stored_records
 from earwitness.consumers.timeline import LogFold
-from earwitness.monitor.contract.records import AnyRecord
+from earwitness.monitor.contract.records import AnyRecord, Call
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.log.memory import MemoryLog
@@ -65,7 +65,8 @@ def read_all(fold: LogFold | RecordsFold, as_of_ns: int) -> list[Any]:
 
 async def test_records_and_windows_are_those_of_one_fold_at_once(site: Any, calls: Any, make_bot: Any) -> None:
     never_ends = make_bot("lost", 30).start().asks(2)
-    await site.report([*calls, never_ends])
+    goes_on = make_bot("waits", 660).start().asks(2, answered_after_s=None)
+    await site.report([*calls, never_ends, goes_on])
     await site.send_bytes(b"not json", b'{"v":9,"kind":"call_started"}')
     site.clock.set(700)
     target = MemoryLog(partitions=3)
@@ -77,7 +78,8 @@ async def test_records_and_windows_are_those_of_one_fold_at_once(site: Any, call
     assert again is not None
     assert contents(await stored_records(target)) == records_of(expected)
     assert read_all(again, site.clock()) == read_all(expected, site.clock())
-    assert (done.calls, done.unreadable) == (len(calls) + 1, {"not_json": 1, "unknown_version": 1})
+    assert (done.calls, done.unreadable) == (len(calls) + 2, {"not_json": 1, "unknown_version": 1})
+    assert expected.windows.read("unanswered", window_s=60, as_of_ns=site.clock()).count == 1
     assert {r.revision for r in await stored_records(target)} == {1}
     assert again.manifest == done == await manifest_on(target)
 
@@ -226,3 +228,15 @@ async def test_on_both_logs_the_records_are_those_of_one_fold_at_once(
 
     assert done.calls == len(calls)
     assert contents(written) == expected
+
+
+async def test_of_published_records_the_latest_revision_is_read_in_whatever_order_they_lie(site: Any) -> None:
+    for revision in (1, 3, 2):
+        record = Call(
+            call_id="c", id="call", agent="clinic", event_wall_ns=0, started_wall_ns=0, revision=revision,
+            events=revision,
+        )  # fmt: skip
+        await site.log.append(RECORDS, [Outgoing("c", encode(record))])
+    await site.log.append(RECORDS, [Outgoing("c", b"of another version")])
+
+    assert [(r.revision, r.events) for r in await stored_records(site.log) if isinstance(r, Call)] == [(3, 3)]
