@@ -36,8 +36,8 @@ class LabelSets:
         self._numbers: dict[tuple[str, ...], int] = {}
         self._labels: dict[int, Labels] = {}
         self._of_call: dict[str, dict[tuple[str, ...], int]] = {}
-        self._latest: dict[str, tuple[object, object, object, int]] = {}
-        """The set of each call's latest record, and the very labels that led to it."""
+        self._latest: dict[str, tuple[tuple[object, ...], int]] = {}
+        """What each call's latest record asked for, and its set."""
         self._with: dict[tuple[str, str], set[int]] = {}
         self._matching: dict[Labels, list[int]] = {}
         self._next = 0
@@ -55,19 +55,19 @@ class LabelSets:
 
     def number_by(self, fields: Fields) -> int:
         """The set that a record with these fields counts under."""
-        call_id, labels = fields["call_id"], fields["labels"]
+        call_id, asked = fields["call_id"], (fields["agent"], fields["version"], fields["mode"], fields["labels"])
         known = self._latest.get(call_id)
-        if known is not None and known[0] is labels and known[1] is fields["agent"] and known[2] is fields["version"]:
-            return known[3]
-        agent, version = fields["agent"], fields["version"]
-        wanted = (agent, version or "", fields["mode"], *(labels.get(key, "") for key in self.keys[3:]))
+        if known is not None and known[0] == asked:
+            return known[1]
+        agent, version, mode, labels = asked
+        wanted = (agent, version or "", mode, *[labels.get(key, "") for key in self.keys[3:]])
         of_call = self._of_call.get(call_id)
         if of_call is None:
             of_call = self._of_call[call_id] = {}
         number = of_call.get(wanted)
         if number is None:
             number = of_call[wanted] = self._admit(wanted)
-        self._latest[call_id] = (labels, agent, version, number)
+        self._latest[call_id] = (asked, number)
         return number
 
     def labels_of(self, number: int) -> Labels:
