@@ -18,6 +18,7 @@ from earwitness.monitor.measures.windows import Windows
 
 EVENTS, RECORDS = "earwitness.events", "earwitness.records"
 QUICK = MonitorSettings(metrics=False, poll_s=0.0, gather_s=0.0, tick_s=0.0)
+NOON_NS = 1_700_006_400_000_000_000
 TESTS = Path(__file__).resolve().parents[1]
 CASES = ("01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "12", "14", "15", "16", "17", "18", "19", "21")
 """All of group D."""
@@ -40,21 +41,21 @@ async def test_d01_what_a_stalled_position_missed_is_folded_once_when_it_moves_a
     stop, deaf = asyncio.Event(), asyncio.Event()
     stalled: list[float] = []
 
-    async def on_tick(_windows: Windows, now_ns: int) -> None:
-        committed = await site.log.committed(QUICK.group, EVENTS)
-        if not deaf.is_set() and not stalled:
-            if committed == await site.log.end_positions(EVENTS):
-                deaf.set()
-                await site.report([make_bot("c2", 20).start().asks(2).ends(10)])
-        elif deaf.is_set():
-            site.clock.set((now_ns - site_began_ns) / 1e9 + 10)
+    async def on_tick(_windows: Windows, _now_ns: int) -> None:
+        # Time goes on: a worker commits every few seconds of it.
+        site.clock.now_ns += 5_000_000_000
+        all_committed = await site.log.committed(QUICK.group, EVENTS) == await site.log.end_positions(EVENTS)
+        if deaf.is_set():
             stalled.append(monitor.own.stalled_s(site.clock()))
             if stalled[-1] > 100:
                 deaf.clear()
-        elif committed == await site.log.end_positions(EVENTS):
+        elif all_committed and not stalled:
+            deaf.set()
+            began_s = (site.clock() - NOON_NS) / 1e9
+            await site.report([make_bot("c2", began_s).start().asks(2).ends(10)])
+        elif all_committed:
             stop.set()
 
-    site_began_ns = site.clock() - 10_100_000_000
     monitor = Monitor(site.log, QUICK, stop=stop, on_tick=on_tick, clock_ns=site.clock)
     make_reader = site.log.reader
 
@@ -99,6 +100,37 @@ async def test_d02_windows_that_reach_behind_what_is_still_kept_say_that_they_ar
     untouched = await LogFold.open(site.log, replace(settings, replay_s=600), clock_ns=site.clock)
     await untouched.catch_up()
     assert untouched.windows.read("response_latency", window_s=300, as_of_ns=site.clock()).complete
+
+
+async def test_d03_a_commit_that_is_refused_is_counted_and_ends_nothing(site: Any, make_bot: Any) -> None:
+    await site.report([make_bot("c1").start().asks(2).ends(10)])
+    stop, refusals = asyncio.Event(), 2
+    make_reader = site.log.reader
+
+    async def reader(*arguments: Any, **more: Any) -> Any:
+        made = await make_reader(*arguments, **more)
+        commit = made.commit
+
+        async def moved_on(positions: Any) -> Any:
+            nonlocal refusals
+            refusals -= 1
+            return {} if refusals >= 0 else await commit(positions)
+
+        made.commit = moved_on
+        return made
+
+    async def on_tick(_windows: Windows, _now_ns: int) -> None:
+        site.clock.now_ns += 10_000_000_000
+        if await site.log.committed(QUICK.group, EVENTS) == await site.log.end_positions(EVENTS):
+            stop.set()
+
+    site.log.reader = reader
+    monitor = Monitor(site.log, QUICK, stop=stop, on_tick=on_tick, clock_ns=site.clock)
+    async with asyncio.timeout(60):
+        await monitor.run()
+
+    assert monitor.keeper is not None
+    assert monitor.keeper.commits_refused > 0
 
 
 @pytest.mark.parametrize("again", [1, 3])

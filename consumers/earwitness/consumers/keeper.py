@@ -104,6 +104,8 @@ class Keeper:
         self.parts: dict[int, Part] = {}
         self.read_again = 0
         """Events that were read to come back to where the state was left, since the start."""
+        self.commits_refused = 0
+        """Positions that were not remembered, since their partition had moved on (D03, D04)."""
         self.doubts: list[str] = []
         """Why saved state was not used, since the start."""
         self._log = log
@@ -380,7 +382,11 @@ class Keeper:
             await self._write(hands, ready)
         else:
             offsets = {p: part.next_offset for p, part in ready.items()}
-            await hands.answered(lambda: self._reader.commit(offsets), "commit")
+            await self._commit(hands, offsets)
+
+    async def _commit(self, hands: Hands, offsets: Mapping[int, int]) -> None:
+        kept = await hands.answered(lambda: self._reader.commit(offsets), "commit")
+        self.commits_refused += len(offsets) - len(kept)
 
     def _note_progress(self) -> None:
         positions = self._reader.positions()
@@ -417,7 +423,7 @@ class Keeper:
             await hands.append(batch)
         await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.data])
         await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.manifest])
-        await hands.answered(lambda: self._reader.commit(offsets), "commit")
+        await self._commit(hands, offsets)
         await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.after])
         for partition, snapshot in snapshots.items():
             ready[partition].slots.committed(snapshot)

@@ -133,6 +133,7 @@ class Monitor:
         self.own.stats = stats_of(self.handler, worker, self._read, self._ends, now_ns)
         self.fold.lagging = self.own.stats.lag_s > LAGS_FROM_S or bool(self.fold.behind)
         self.own.log_away = worker.away
+        self.own.commits_refused = 0 if self.keeper is None else self.keeper.commits_refused
         self.own.note_progress(now_ns, worker.records, self.own.stats.lag_records)
         self.own.ticked_ns = now_ns
         if now_ns - self._tidied_ns >= TIDY_EVERY_NS:

@@ -103,6 +103,12 @@ OWN_METRICS: Final[tuple[OwnMetric, ...]] = (
         "earwitness_log_away", "gauge", "1 while the log does not answer or refuses.", lambda s: int(s.own.log_away)
     ),
     OwnMetric(
+        "earwitness_commits_refused_total",
+        "counter",
+        "Positions that were not remembered, since their partition had moved to another worker.",
+        lambda s: s.own.commits_refused,
+    ),
+    OwnMetric(
         "earwitness_topic_partitions",
         "gauge",
         "Partitions of each topic; those of events and state must agree.",

@@ -30,6 +30,8 @@ class SelfMetrics:
     skews: ClockSkews = field(default_factory=ClockSkews)
     health: BotHealth = field(default_factory=BotHealth)
     fold: TimelineFold | None = None
+    commits_refused: int = 0
+    """Positions that the group did not remember, since their partition had moved on."""
     partitions: dict[str, int] = field(default_factory=dict[str, int])
     """How many each topic has, by kind (``events``)."""
     _records: int = -1
