@@ -223,12 +223,12 @@ async def bench(bootstrap: str, given: argparse.Namespace, engines: Sequence[str
             {engine: spent(engine, bootstrap, topic, len(sent)) for engine in engines} for _ in range(given.rounds)
         ]
         print(f"{name}: {len(sent):,} of {size:.0f} bytes, {given.label_sets} label sets")
-        print(f"  {'':<18} {'us each':>7}" + "".join(f"{'x ' + other:>17}" for other in OWN))
+        print(f"  {'':<18} {'us each':>7}" + "".join(f"{'x ' + other:>19}" for other in OWN))
         cost = {engine: min(one[engine]["cpu_s"] for one in rounds) / len(sent) * 1e6 for engine in engines}
         for engine in engines:
             told = agreement(rounds[-1][engine]["results"], wanted)
             ratios = [cost[engine] / cost[other] for other in OWN]
-            print(f"  {engine:<18} {cost[engine]:>7.2f}" + "".join(f"{ratio:>17.2f}" for ratio in ratios) + f"  {told}")
+            print(f"  {engine:<18} {cost[engine]:>7.2f}" + "".join(f"{ratio:>19.2f}" for ratio in ratios) + f"  {told}")
 
 
 def tool(command: str) -> subprocess.CompletedProcess[str]:
