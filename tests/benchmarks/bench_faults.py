@@ -146,7 +146,10 @@ async def measure(row: Callable[[], Any], folder: Path, calls: int, seconds: flo
     place = folder / uuid.uuid4().hex
     place.mkdir()
     async with row() as (told, more):
-        plans = [CallPlan(f"call-{n}", told, lasts_s=seconds, facts_per_s=50.0, **more) for n in range(calls)]
+        plans = [
+            CallPlan(f"call-{n}", told, lasts_s=seconds, facts_per_s=50.0, **(more if n == 0 else {}))
+            for n in range(calls)
+        ]
         async with await BotProcess.start(Plan(plans), place) as bot:
             over = await bot.until(say="over")
             await bot.end()
