@@ -94,6 +94,8 @@ class Killings:
     workers: int
     kills: int = 0
     processes: list[Any] = field(default_factory=list[Any])
+    begun: list[Any] = field(default_factory=list[Any])
+    """What processes set when they begin: gone, for them too, as soon as nobody here has it."""
 
     async def run(self, kills: int, *, pause_s: float) -> None:
         """Feed all events while workers are killed and begun again, so many times."""
@@ -117,6 +119,7 @@ class Killings:
         """One worker more."""
         process, at_work = await asyncio.to_thread(_forked, self.url)
         self.processes.append(process)
+        self.begun.append(at_work)
         if wait:
             await asyncio.to_thread(at_work.wait, PATIENCE_S)
 

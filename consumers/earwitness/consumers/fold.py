@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple, Protocol
@@ -93,6 +93,15 @@ class HeldCall:
     """Its fold failed: it is left as it was, and the others go on."""
     changed: bool = True
     """Something came or was judged since somebody last cleared this."""
+    since: list[AnyEvent] | None = None
+    """Events that came since it was saved whole and last looked at by who saves it; None: it was not saved yet."""
+    packed: list[bytes] = field(default_factory=list[bytes])
+    """Those of them that were saved already, and how many these are."""
+    packed_count: int = 0
+    judged: int = 0
+    """How many of them were there when it was judged last."""
+    judged_at_ns: int | None = None
+    """As of which moment of its own clock that was; None: not since it was saved whole."""
 
     @property
     def open(self) -> bool:
@@ -187,6 +196,8 @@ class TimelineFold:
         share_names(event, held.call_id)
         timeline.add(event)
         held.changed = True
+        if held.since is not None:
+            held.since.append(event)
         self._idle = False
         if held.waits_ns is None:
             held.waits_ns = arrived_ns
@@ -324,6 +335,9 @@ class TimelineFold:
             return []
         try:
             self._wake(held)
+            if held.since is not None:
+                held.judged = held.packed_count + len(held.since)
+                held.judged_at_ns = held.as_of_ns - held.offset_ns
             records = held.timeline.advance(held.as_of_ns - held.offset_ns)
         except Exception:
             # A fault in one call's fold must leave the others their numbers.

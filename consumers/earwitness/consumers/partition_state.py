@@ -19,7 +19,9 @@ from earwitness.consumers.state_values import (
     unpacked,
 )
 from earwitness.monitor.calls.bounds import Bounds
-from earwitness.monitor.calls.saved import NotSaved, restored, saved
+from earwitness.monitor.calls.saved import NotSaved, ResumedCall, restored, saved
+from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.contract.decoder import pack_events
 from earwitness.monitor.log.keys import partition_of
 from earwitness.monitor.measures import saved_buckets, saved_cases
 from earwitness.monitor.measures.buckets import KEPT_STEPS
@@ -28,6 +30,10 @@ from earwitness.monitor.measures.saved_cases import SavedCase
 from earwitness.monitor.measures.sums import Sums
 
 CALL, BUCKET, FORGOT, AHEAD, WORST = "call:", "bucket:", "forgotten:", "ahead:", "worst:"
+WHOLE: Final = "whole:"
+"""Under which a call was saved whole; `CALL` has what came since."""
+MOST_SINCE: Final = 64
+"""Events since a call was saved whole, before it is again."""
 SEGMENT: Final = 500
 """Ids of calls that are forgotten together."""
 
@@ -70,7 +76,7 @@ class PartitionState:
                     sums = saved_buckets.restored(unpacked(body, SavedBucket), self.fold.windows)
                     buckets[int(step_s), int(index)] = sums
                 elif kind + ":" == CALL:
-                    calls.append(self._call(decoded(body, SavedCall)))
+                    calls.append(self._call(decoded(body, SavedCall), values.get(WHOLE + name)))
                 elif kind + ":" == WORST:
                     step_s, _, index = name.partition(":")
                     worst[int(step_s), int(index)] = unpacked(body, list[SavedCase])
@@ -122,11 +128,36 @@ class PartitionState:
             if all_of_it or held.changed or call_id in touched:
                 touched.discard(call_id)
                 held.changed = False
+                if all_of_it or not self._pack(held):
+                    changed[WHOLE + call_id] = self._whole(held)
                 changed[CALL + call_id] = encoded(self._saved(held))
-        return changed | dict.fromkeys(CALL + call_id for call_id in gone)
+        return changed | dict.fromkeys(kind + call_id for call_id in gone for kind in (CALL, WHOLE))
+
+    def _pack(self, held: HeldCall) -> bool:
+        """Add what came to the events since a call was saved whole; False where it should be saved whole again."""
+        since = held.since
+        if since is None or held.packed_count + len(since) > MOST_SINCE:
+            return False
+        if since:
+            try:
+                held.packed.append(pack_events(since))
+            except (TypeError, OverflowError):
+                return False
+            held.packed_count += len(since)
+            held.since = []
+        return True
+
+    def _whole(self, held: HeldCall) -> bytes:
+        held.since, held.packed, held.packed_count, held.judged, held.judged_at_ns = [], [], 0, 0, None
+        try:
+            return saved(held.timeline)
+        except Exception:
+            if not held.broken:
+                raise
+            return saved(CallTimeline(held.call_id, bounds=self.bounds))  # nobody will ask it anything
 
     def _saved(self, held: HeldCall) -> SavedCall:
-        call_id = held.call_id
+        call_id, timeline = held.call_id, held.timeline
         return SavedCall(
             call_id,
             held.offset_ns,
@@ -136,14 +167,29 @@ class PartitionState:
             held.broken,
             [SavedLabels(*pair) for pair in self.fold.windows.label_sets.of_call(call_id).items()],
             self._published(call_id),
-            saved(held.timeline),
+            held.packed,
+            held.judged,
+            held.judged_at_ns,
+            timeline.started_wall_ns,
+            timeline.last_at_ns,
+            timeline.ended,
+            timeline.pressing,
+            timeline.due_ns,
+            timeline.final_due_ns,
         )
 
-    def _call(self, was: SavedCall) -> tuple[HeldCall, SavedCall]:
+    def _call(self, was: SavedCall, whole: bytes | None) -> tuple[HeldCall, SavedCall]:
         width = len(self.fold.windows.label_sets.keys)
         if any(len(labels.wanted) != width or len(labels.given) != width for labels in was.labels):
             raise NotSaved("a call has other label keys than are declared")
-        timeline = restored(was.timeline, bounds=self.bounds)
+        if whole is None:
+            raise NotSaved("a call is not there as a whole")
+        timeline = restored(whole, bounds=self.bounds)
+        if was.since or was.judged_at_ns is not None:
+            timeline = ResumedCall(timeline, was.since, judged=was.judged, judged_at_ns=was.judged_at_ns)
+            timeline.started_wall_ns, timeline.last_at_ns = was.started_wall_ns, was.last_at_ns
+            timeline.ended, timeline.pressing = was.ended, was.pressing
+            timeline.due_ns, timeline.final_due_ns = was.due_ns, was.final_due_ns
         held = HeldCall(was.call_id, timeline, self.partition, offset_ns=was.offset_ns, as_of_ns=was.as_of_ns)
         held.waits_ns, held.presses_ns, held.broken = was.waits_ns, was.presses_ns, was.broken
         held.changed = False

@@ -58,7 +58,8 @@ class SavedRevision(msgspec.Struct, array_like=True, frozen=True):
 
 
 class SavedCall(msgspec.Struct, array_like=True, frozen=True):
-    """A held call. ``timeline`` is what ``monitor.calls.saved`` made of it."""
+    """A held call beside what it was when it was saved whole (see ``monitor.calls.saved``): the events ``since``, of
+    which ``judged`` were there when it was last looked at, as of ``judged_at_ns``, and what it shows now."""
 
     call_id: str
     offset_ns: int | None
@@ -68,7 +69,15 @@ class SavedCall(msgspec.Struct, array_like=True, frozen=True):
     broken: bool
     labels: list[SavedLabels]
     published: list[SavedRevision]
-    timeline: bytes
+    since: list[bytes]
+    judged: int
+    judged_at_ns: int | None
+    started_wall_ns: int | None
+    last_at_ns: int
+    ended: bool
+    pressing: bool
+    due_ns: int
+    final_due_ns: int
 
 
 def fingerprint(settings: MonitorSettings) -> str:

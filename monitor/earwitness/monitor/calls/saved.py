@@ -6,6 +6,8 @@ looked at.
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -111,6 +113,44 @@ class SleepingCall:
         if self._awake is not None:
             return saved(self._awake)
         return packed(Saved(self._dumped, [*self._packed, _packed(self._loose)] if self._loose else self._packed))
+
+
+class ResumedCall(SleepingCall):
+    """A call as it was saved once, with the events since: ``judged`` of them were there when it was last looked at, as
+    of ``judged_at_ns``; None: not since."""
+
+    def __init__(self, before: SleepingCall, since: Sequence[bytes], *, judged: int, judged_at_ns: int | None) -> None:
+        """Raises NotSaved."""
+        super().__init__(before._dumped, [], bounds=before.bounds)
+        self._before = before
+        self._since = list(since)
+        self._judged = judged
+        self._judged_at_ns = judged_at_ns
+        try:
+            for block in self._since:
+                unpack_events(block)
+        except (msgspec.MsgspecError, zlib.error) as error:
+            raise NotSaved(str(error)) from error
+
+    def woken(self) -> CallTimeline:
+        """The timeline, looked at as it was. Raises NotAState."""
+        if self._awake is None:
+            awake = self._before.woken()
+            events = [event for block in self._since for event in unpack_events(block)]
+            for event in events[: self._judged]:
+                awake.add(event)
+            if self._judged_at_ns is not None:
+                awake.advance(self._judged_at_ns)
+            for event in (*events[self._judged :], *_events(self._packed), *self._loose):
+                awake.add(event)
+            self._awake, self._dumped = awake, b""
+            for done in (self._since, self._packed, self._loose):
+                done.clear()
+        return self._awake
+
+    def saved(self) -> bytes:
+        """All of it."""
+        return saved(self.woken())
 
 
 def saved(call: Any) -> bytes:

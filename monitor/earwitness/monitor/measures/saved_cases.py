@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 import msgspec
@@ -29,8 +30,9 @@ class SavedCase(msgspec.Struct, array_like=True, frozen=True):
 
 def saved(windows: Windows, step_s: int, step: int, is_ours: Callable[[str], bool]) -> list[SavedCase]:
     """The cases of a step that are of our calls, in one order."""
+    values_of = cache(windows.label_sets.values_of)
     found = [
-        SavedCase(windows.label_sets.values_of(number), measure, *case)
+        SavedCase(values_of(number), measure, *case)
         for number, measure, case in windows.worst_kept[step_s].cases(step)
         if is_ours(case[2])
     ]
