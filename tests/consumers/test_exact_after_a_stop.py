@@ -13,6 +13,7 @@ from earwitness.consumers import keeper
 from earwitness.consumers.partition_state import PartitionState
 from earwitness.consumers.state_slots import Slots
 from earwitness.consumers.state_topic import StateTopic
+from earwitness.monitor.calls.saved import ResumedCall
 
 SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.chaos) for seed in range(8, 150))]
 PARTITIONS = 3
@@ -115,6 +116,16 @@ def reading_on_where_the_group_stands(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(keeper, "Part", Part)
 
 
+def a_call_not_looked_at_as_it_was(patch: pytest.MonkeyPatch) -> None:
+    """What its buckets have counted of the events since it was saved whole would be counted again."""
+    right = ResumedCall.__init__
+
+    def wrong(self: ResumedCall, before: Any, since: Any, *, judged: int, judged_at_ns: int | None) -> None:
+        right(self, before, since, judged=0 * judged, judged_at_ns=None)
+
+    patch.setattr(ResumedCall, "__init__", wrong)
+
+
 def strangers_unnoticed(patch: pytest.MonkeyPatch) -> None:
     async def wrong(*_: Any) -> dict[int, int]:
         return {}
@@ -130,6 +141,7 @@ def strangers_unnoticed(patch: pytest.MonkeyPatch) -> None:
         pytest.param(late("_call_changes"), False, id="buckets ahead of their calls"),
         pytest.param(nothing_known_of_what_was_published, False, id="snapshot without its revisions"),
         pytest.param(reading_on_where_the_group_stands, False, id="reading on where the group stands"),
+        pytest.param(a_call_not_looked_at_as_it_was, False, id="a call not looked at as it was"),
         pytest.param(strangers_unnoticed, True, id="nobody looks who else wrote"),
     ],
 )
