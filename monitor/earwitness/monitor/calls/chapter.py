@@ -11,7 +11,6 @@ from earwitness.monitor.calls.page import Draft
 from earwitness.monitor.calls.shelf import ShelvedEvents
 from earwitness.monitor.calls.timeline_state import ChapterState
 
-
 TRIES: Final = 32
 """So many onsets in a row are tried, one by one; speech that alternates like that is no talk."""
 

@@ -93,7 +93,7 @@ def decode_record_fast(payload: bytes) -> AnyRecord:
 
 def share_names(event: Any, call_id: str) -> None:
     """Let a decoded event use the names that other events of its call use: each would keep copies of its own."""
-    named = _NAMED.get(type(event))
+    named = _NAMED.get(event.__class__)
     if named is None:
         return
     _set_field(event, "call_id", call_id)
