@@ -30,6 +30,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from demo_calls import HOUR_NS, S, Sent, demo_call, demo_calls
 
+BEHIND_FROM = 2_000
+"""A batch of so many events is what a worker reads that is behind."""
+
 
 def call_events(call: int, start_ns: int, turns: int = 6) -> list[Any]:
     """A cascade call of a few exchanges of 8 s."""
@@ -94,8 +97,9 @@ class NoWindows(Windows):
 
 def bench_fold(name: str, sent: Sequence[Sent], batch: int) -> None:
     """Events as a timeline worker reads them: decoded, sorted in, judged batch by batch and by the clock of each
-    second. The bare decoding, in turn with it, is the baseline."""
+    second; full batches are read by a worker that is behind. The bare decoding, in turn with it, is the baseline."""
     fold = TimelineFold(MonitorSettings())
+    fold.lagging = batch >= BEHIND_FROM
     windows = fold.windows = TimedWindows()
     for window_s in (60, 300, 3_600, 86_400):
         windows.read("response_latency", window_s=window_s, as_of_ns=sent[0].wall_ns)
@@ -221,7 +225,9 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=1_000)
     parser.add_argument("--memory-calls", type=int, default=400)
     given = parser.parse_args()
-    print("fold, us of CPU an event (windows of 1 min, 5 min, 1 h and 24 h are read)")
+    print(
+        "fold, us of CPU an event (windows of 1 min, 5 min, 1 h and 24 h are read; batches of 2000: by a worker behind)"
+    )
     print(f"  {'calls':34} {'batch':>6} {'events':>8} {'decode':>8} {'fold':>8} {'windows':>8} {'all':>8} {'ratio':>8}")
     for batch in (1, 50, 2_000):
         bench_fold("demo, 1 call of 1 min", demo_calls(1, 60, 0), batch)
