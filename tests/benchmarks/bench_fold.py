@@ -225,9 +225,7 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=1_000)
     parser.add_argument("--memory-calls", type=int, default=400)
     given = parser.parse_args()
-    print(
-        "fold, us of CPU an event (windows of 1 min, 5 min, 1 h and 24 h are read; batches of 2000: by a worker behind)"
-    )
+    print("fold, us of CPU an event (windows of 1 min to 24 h are read; batches of 2000: by a worker that is behind)")
     print(f"  {'calls':34} {'batch':>6} {'events':>8} {'decode':>8} {'fold':>8} {'windows':>8} {'all':>8} {'ratio':>8}")
     for batch in (1, 50, 2_000):
         bench_fold("demo, 1 call of 1 min", demo_calls(1, 60, 0), batch)
