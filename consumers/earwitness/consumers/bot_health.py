@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from earwitness.consumers.fold import HeldCall, TimelineFold
+from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.held_call import HeldCall
 from earwitness.monitor.contract.events import Health
 
 S: Final = 1_000_000_000

@@ -8,55 +8,30 @@ few seconds, and only then are offsets committed. One that is taken away is forg
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 
-from earwitness.consumers.fold import Change
+from earwitness.consumers.held_call import Change
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.partition_loads import Loaded, PartitionLoads
 from earwitness.consumers.partition_state import PartitionState
-from earwitness.consumers.saved_state import usable
-from earwitness.consumers.state_slots import Doubt, Restored, Slots, Snapshot
+from earwitness.consumers.state_slots import Doubt, Slots, Snapshot
 from earwitness.consumers.state_topic import StateTopic
-from earwitness.consumers.state_values import About, encoded, fingerprint
-from earwitness.consumers.timeline import TimelineHandler, begin_of, replay_since_ns
+from earwitness.consumers.state_values import About, encoded
+from earwitness.consumers.timeline import TimelineHandler
 from earwitness.consumers.worker import Batch, Hands
 from earwitness.monitor.contract.decoder import decode_record_fast
 from earwitness.monitor.contract.wire import UnreadableRecord
-from earwitness.monitor.log.protocol import Entry, Gap, Log, Outgoing, Reader
+from earwitness.monitor.log.protocol import Entry, Log, Outgoing, Reader
 from earwitness.monitor.measures import saved_cases
 
 S: Final = 1_000_000_000
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """What is known of a partition when it is taken over.
-
-    ``next_offset``: the next event to be folded. ``published_to``: up to where an earlier run published what it found;
-    ``goal``: the end of the log, up to which this is the past.
-    """
-
-    partition: int
-    slots: Slots
-    restored: Restored | None
-    about: About | None
-    next_offset: int
-    published_to: int
-    goal: int
-    since_ns: int | None
-    partitions: int
-    records_end: int = 0
-    """The records before it are of events before ``goal``."""
-    ledger: Sequence[Entry] = ()
-    records_gone: bool = False
-    """The log has no record any more that was published before the state was saved."""
 
 
 @dataclass(slots=True)
@@ -106,8 +81,6 @@ class Keeper:
         """Events that were read to come back to where the state was left, since the start."""
         self.commits_refused = 0
         """Positions that were not remembered, since their partition had moved on (D03, D04)."""
-        self.doubts: list[str] = []
-        """Why saved state was not used, since the start."""
         self._log = log
         self._reader = reader
         self._handler = handler
@@ -116,12 +89,9 @@ class Keeper:
         self._settings = settings
         self._clock_ns = clock_ns
         self._topic = StateTopic(log)
-        self._fingerprint = fingerprint(settings)
-        self._keeps = settings.keep_state
+        self._loading = PartitionLoads(log, self._topic, settings, missed=handler.missed, clock_ns=clock_ns)
         self._seen_changes = 0
         self._loads: dict[asyncio.Task[list[Loaded]], frozenset[int]] = {}
-        self._refused: set[int] = set()
-        """Partitions whose saved state made no sense."""
         self._failed = False
         """The last load of a state failed."""
         self._was_settled = False
@@ -137,6 +107,11 @@ class Keeper:
             and self._reader.positions().keys() == self.parts.keys()
             and not any(part.behind for part in self.parts.values())
         )
+
+    @property
+    def doubts(self) -> Sequence[str]:
+        """Why saved state was not used, since the start."""
+        return self._loading.doubts
 
     def is_new(self, entry: Entry) -> bool:
         """Whether no earlier run handled an entry."""
@@ -189,7 +164,7 @@ class Keeper:
         busy = {partition for partitions in self._loads.values() for partition in partitions}
         missing = frozenset(owned - self.parts.keys() - busy)
         if missing:
-            self._loads[asyncio.create_task(self._load(missing), name="load state")] = missing
+            self._loads[asyncio.create_task(self._loading.load(missing), name="load state")] = missing
 
     async def _take_in_loads(self) -> None:
         """Raises LogError where one failed; the next call of this waits for it to be tried again."""
@@ -219,92 +194,6 @@ class Keeper:
         self._handler.again.discard(partition)
         self._note_since()
 
-    async def _load(self, partitions: frozenset[int]) -> list[Loaded]:
-        """What is known of these partitions. Raises LogError."""
-        if self._keeps and (why := await self._topic.unfit()) is not None:
-            _log.warning("state is not kept; every start folds the past again", reason=why)
-            self._keeps = False
-        # Ends first, those of records before those of events: what is appended from now on is no past.
-        published = await self._log.end_positions(self._topic.records)
-        ends = await self._log.end_positions(self._topic.events)
-        oldest = await self._log.start_positions(self._topic.events)
-        entries = await self._topic.load(partitions) if self._keeps else {}
-        loads: list[Loaded] = []
-        anew: dict[int, Slots] = {}
-        for partition in sorted(partitions):
-            slots = Slots(partition, uuid.uuid4().hex[:12])
-            found = self._read(slots, entries.get(partition, []), ends, oldest)
-            if found is None:
-                anew[partition] = slots
-                continue
-            restored, about = found
-            at = restored.manifest.offset
-            loads.append(Loaded(partition, slots, restored, about, at, at, ends[partition], about.since_ns, len(ends)))
-        if anew:
-            loads += await self._from_the_log(anew, ends, oldest)
-        return await self._with_ledgers(loads, published)
-
-    def _read(
-        self, slots: Slots, entries: Sequence[Entry], ends: Mapping[int, int], oldest: Mapping[int, int]
-    ) -> tuple[Restored, About] | None:
-        """The snapshot of a partition, if there is one that can be gone on from."""
-        try:
-            found = usable(slots, entries, print_=self._fingerprint, ends=ends, oldest=oldest)
-        except Doubt as doubt:
-            slots.forget()
-            self._doubts(slots.partition, doubt)
-            return None
-        if slots.partition in self._refused:
-            slots.forget()
-            return None
-        return found
-
-    def _doubts(self, partition: int, doubt: Doubt) -> None:
-        self.doubts.append(str(doubt))
-        _log.warning("saved state is not used; the past is folded again", partition=partition, reason=str(doubt))
-
-    async def _from_the_log(
-        self, anew: Mapping[int, Slots], ends: Mapping[int, int], oldest: Mapping[int, int]
-    ) -> list[Loaded]:
-        """As it is without any state: from the longest window and the longest call ago."""
-        begin = await begin_of(self._log, self._settings, replay_since_ns(self._settings, self._clock_ns()))
-        committed = await self._log.committed(self._settings.group, self._topic.events)
-        never = oldest if committed else begin.positions
-        loads: list[Loaded] = []
-        for partition, slots in anew.items():
-            # Not published again: what an earlier run handled. On the first run that is nothing; a partition that was
-            # empty until the last one was never committed.
-            handled = committed.get(partition, never[partition])
-            if handled < oldest[partition]:
-                self._handler.missed(Gap(self._topic.events, partition, handled, oldest[partition]))
-            to = max(handled, oldest[partition])
-            at = min(begin.positions[partition], to)
-            loads.append(
-                Loaded(partition, slots, None, None, at, to, ends[partition], begin.complete_from_ns, len(ends))
-            )
-        return loads
-
-    async def _with_ledgers(self, loads: Sequence[Loaded], published: Mapping[int, int]) -> list[Loaded]:
-        """With what was published that the state does not know of: without any, of all calls that may be held."""
-        back_s = self._settings.call_kept_s + self._settings.longest_call_s
-        by_time = await self._log.positions_by_time(self._topic.records, self._clock_ns() - back_s * S)
-        if not self._keeps:
-            read = await self._topic.records_from(by_time)
-            return [replace(one, ledger=read) for one in loads]
-        read = await self._topic.records_from(
-            {one.partition: by_time[one.partition] if one.about is None else one.about.records_from for one in loads}
-        )
-        oldest = await self._log.start_positions(self._topic.records)
-        return [
-            replace(
-                one,
-                records_end=published[one.partition],
-                ledger=[entry for entry in read if entry.partition == one.partition],
-                records_gone=one.about is not None and 0 < one.about.records_from <= oldest[one.partition],
-            )
-            for one in loads
-        ]
-
     def _install(self, loaded: Loaded) -> None:
         """Take over a partition, if it is still ours."""
         partition = loaded.partition
@@ -316,10 +205,10 @@ class Keeper:
                 state.restore(loaded.restored.values, loaded.about)
             except Doubt as doubt:
                 # Loaded again at once, without what makes no sense.
-                self._refused.add(partition)
-                self._doubts(partition, doubt)
+                self._loading.refused.add(partition)
+                self._loading.doubt(partition, doubt)
                 return
-        self._refused.discard(partition)
+        self._loading.refused.discard(partition)
         part = self.parts[partition] = Part(
             state,
             loaded.slots,
@@ -369,7 +258,7 @@ class Keeper:
         if not at_end and not self._was_settled:
             return
         ready = {p: part for p, part in self.parts.items() if not part.behind}
-        if not at_end and self._keeps:
+        if not at_end and self._loading.keeps:
             # One at a time, so that events do not wait for long.
             due = [p for p, part in ready.items() if now_ns - part.kept_ns >= self._settings.keep_every_s * S]
             ready = {p: ready[p] for p in sorted(due, key=lambda p: ready[p].turn)[:1]}
@@ -378,7 +267,7 @@ class Keeper:
         self._turn += 1
         for part in ready.values():
             part.kept_ns, part.turn = now_ns, self._turn
-        if self._keeps:
+        if self._loading.keeps:
             await self._write(hands, ready)
         else:
             offsets = {p: part.next_offset for p, part in ready.items()}
@@ -443,7 +332,7 @@ class Keeper:
         state = part.state
         about = About(
             offset=part.next_offset,
-            fingerprint=self._fingerprint,
+            fingerprint=self._loading.fingerprint,
             partitions=self._topic.partitions,
             records_from=records_from,
             clock_ns=self._fold.clocks_ns.get(state.partition),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from earwitness.consumers.fold import FORGOTTEN, HeldCall, TimelineFold
+from earwitness.consumers.fold import FORGOTTEN, TimelineFold
+from earwitness.consumers.held_call import HeldCall
 from earwitness.consumers.ledger import Ledger, Published
 from earwitness.consumers.state_slots import Doubt
 from earwitness.consumers.state_values import (

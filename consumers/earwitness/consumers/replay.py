@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import structlog
 
-from earwitness.consumers.fold import Change, TimelineFold
+from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.held_call import Change
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.timeline import begin_of
 from earwitness.monitor.contract.decoder import decode_event_fast

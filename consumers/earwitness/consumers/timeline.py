@@ -10,7 +10,8 @@ from typing import Final, Protocol
 
 from earwitness.consumers.bot_health import BotHealth
 from earwitness.consumers.dead_letters import DeadLetters
-from earwitness.consumers.fold import Change, HeldCall, Timeline, TimelineFold
+from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.held_call import Change, HeldCall, Timeline
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.saved_state import taken_up

@@ -6,7 +6,6 @@ another process is moved by the offset which that process announced.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import get_args
@@ -20,12 +19,12 @@ from earwitness.monitor.calls.facts import (
     Play,
     Run,
     Said,
-    ToolLife,
     TurnEnd,
     Verdict,
     is_other,
 )
 from earwitness.monitor.calls.lexicon import language_of
+from earwitness.monitor.calls.tool_facts import tool
 from earwitness.monitor.contract.event import Evidence
 
 
@@ -246,32 +245,6 @@ def _response(f: Facts, entry: Entry) -> None:
         run.after = e.after
 
 
-def _tool(f: Facts, entry: Entry) -> None:
-    at, _, _, e = entry
-    tool = f.tools.get(e.tool_call_id)
-    if tool is None:
-        tool = f.tools[e.tool_call_id] = ToolLife(e.tool_call_id, e.name, at, e.response_id, e.blocking)
-    tool.last_ns = at
-    tool.run = tool.run or e.response_id
-    tool.arguments = tool.arguments or e.arguments
-    tool.blocking = tool.blocking and e.blocking
-    if tool.status != "running":
-        return
-    status = _TOOL_ENDS.get(e.phase)
-    if status is not None:
-        tool.status, tool.ended_ns = status, at
-        tool.measured_ns, tool.result, tool.error = e.duration_ns, e.result, e.error
-    if _TRANSFER_TOOL.search(tool.name):
-        f.transfer_tools[tool.id] = tool.status
-
-
-_TOOL_ENDS = {"result": "ok", "error": "error", "cancelled": "cancelled", "timed_out": "timed_out"}
-_TRANSFER_TOOL = re.compile(
-    r"transfer|hand_?off|hand_?over|escalat|(?:human|live)_?agent|(?:connect|forward)_?(?:call|to)", re.IGNORECASE
-)
-"""Names of tools that hand a call over to a human."""
-
-
 def _mute(f: Facts, entry: Entry) -> None:
     f.mutes.append((entry[0], entry[3].state == "on"))
 
@@ -380,7 +353,7 @@ _READERS: dict[str, Callable[[Facts, Entry], None]] = {
     "transcript": _transcript,
     "agent_text": _agent_text,
     "response": _response,
-    "tool": _tool,
+    "tool": tool,
     "mute": _mute,
     "dtmf": _dtmf,
     "participant": _participant,

@@ -18,6 +18,7 @@ from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.chapter import Chapter
 from earwitness.monitor.calls.chapters import LOOK_AHEAD_NS, cut_here
 from earwitness.monitor.calls.due import due_ns
+from earwitness.monitor.calls.end import end_of
 from earwitness.monitor.calls.evidence import gather
 from earwitness.monitor.calls.facts import Entry, Facts
 from earwitness.monitor.calls.haste import WAITING, Floor, floor_of
@@ -290,27 +291,15 @@ class CallTimeline:
             self._undo_cuts(earliest)
 
     def _end(self, as_of_ns: int) -> tuple[int | None, int | None, int]:
-        """Where the call ended, if it has; where stray events begin, and how many there are.
-
-        A call silent for 300 s ended at its last event (A38); what comes after such a silence is stray.
-        """
+        """See `end_of`; of a plain call that is told without a search."""
         upto = len(self._entries)
         if upto and self._entries[-1][0] > as_of_ns:
             upto = bisect_right(self._entries, as_of_ns, key=_moment)
-        last, ended = self._chapters[-1].carry.last_at_ns, None
+        last = self._chapters[-1].carry.last_at_ns
         if self._plain:
             last = self._entries[upto - 1][0] if upto else last
             return last if last is not None and as_of_ns - last > self.bounds.silent_call_ns else None, None, 0
-        for n in range(upto):
-            at, _, _, event = self._entries[n]
-            if last is not None and at - last > self.bounds.silent_call_ns:
-                return (last if ended is None else ended), at, upto - n
-            last = at
-            if ended is None and event.kind == "call_ended":
-                ended = at
-        if ended is None and last is not None and as_of_ns - last > self.bounds.silent_call_ns:
-            ended = last
-        return ended, None, 0
+        return end_of(self._entries[:upto], last, as_of_ns, self.bounds.silent_call_ns)
 
     def _cut(self, upto_ns: int) -> None:
         """Begin new chapters wherever the call can be cut by then."""

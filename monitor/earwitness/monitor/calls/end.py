@@ -1,0 +1,27 @@
+"""Where a call ended: where somebody said so, or before a silence in which nothing came (A38)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from earwitness.monitor.calls.facts import Entry
+
+
+def end_of(
+    entries: Sequence[Entry], last_ns: int | None, as_of_ns: int, silent_ns: int
+) -> tuple[int | None, int | None, int]:
+    """Where the call ended, if it has; where stray events begin, and how many there are.
+
+    ``entries`` are those up to ``as_of_ns``, ``last_ns`` is the last one before them. A call that was silent for longer
+    than ``silent_ns`` ended at its last event; what comes after such a silence is stray.
+    """
+    ended: int | None = None
+    for n, (at, _, _, event) in enumerate(entries):
+        if last_ns is not None and at - last_ns > silent_ns:
+            return (last_ns if ended is None else ended), at, len(entries) - n
+        last_ns = at
+        if ended is None and event.kind == "call_ended":
+            ended = at
+    if ended is None and last_ns is not None and as_of_ns - last_ns > silent_ns:
+        ended = last_ns
+    return ended, None, 0
