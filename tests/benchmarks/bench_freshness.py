@@ -17,7 +17,8 @@ import subprocess
 import sys
 import time
 import uuid
-from itertools import pairwise
+from collections import deque
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,32 +33,39 @@ from earwitness.processors.bot_settings import BotSettings
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from demo_calls import S, demo_call
+from demo_calls import S, Sent, demo_call
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "kafka.py"
 EVENTS_A_CALL_S = 7.2
 """So many events a second make up a demo call."""
+WRITERS = 8
 BEGIN_S = 8.0
 """From the start of the sender to the first event: it makes its calls first."""
 
 
 async def send(url: str, begin_ns: int, calls: int, length_s: float, linger_s: float) -> None:
-    """The bots: every event when it happens, in batches of the linger."""
+    """The bots: every event when it happened, in batches of the linger. Of so many writers each has its own beat."""
     draw = random.Random(3)
-    sent = sorted(
-        one
-        for number in range(calls)
-        for one in demo_call(number, begin_ns + draw.randrange(round(3 * S)), length_s, ended=False)
-    )
+    waiting: list[deque[Sent]] = [
+        deque(
+            sorted(
+                one
+                for number in range(writer, calls, WRITERS)
+                for one in demo_call(number, begin_ns + draw.randrange(round(3 * S)), length_s, ended=False)
+            )
+        )
+        for writer in range(WRITERS)
+    ]
     log = await open_log(url)
-    at = 0
-    while at < len(sent):
-        await asyncio.sleep(linger_s)
+    for own in cycle(waiting):
+        if not any(waiting):
+            break
+        await asyncio.sleep(linger_s / WRITERS)
         now_ns, batch = time.time_ns(), list[Outgoing]()
-        while at < len(sent) and sent[at].wall_ns <= now_ns:
-            batch.append(Outgoing(sent[at].call_id, sent[at].payload))
-            at += 1
+        while own and own[0].wall_ns <= now_ns:
+            one = own.popleft()
+            batch.append(Outgoing(one.call_id, one.payload))
         if batch:
             await log.append(topic_name(log.prefix, EVENTS), batch)
     await log.close()

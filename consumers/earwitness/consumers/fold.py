@@ -32,7 +32,7 @@ FORGOTTEN: Final = 20_000
 SWEEP_NS: Final = 60 * S
 AT_ONCE: Final = frozenset({"call_started", "call_ended"})
 _APART: Final = LEARNT_LATER | {"call_started"}
-PRESSING_NS: Final = S // 5
+PRESSING_NS: Final = S // 50
 """How long after its arrival an event is judged that gives a number which somebody waits for: what comes with it is
 judged with it."""
 WAITING_NS: Final = 10 * S
