@@ -201,8 +201,9 @@ class Worker(Generic[T]):
             await self._append_one_by_one(batch, error)
 
     async def _append_one_by_one(self, batch: Batch, error: RecordTooLarge) -> None:
+        records = batch.records if error.unwritten is None else error.unwritten
         if len(batch.records) > 1:
-            for record in batch.records:
+            for record in records:
                 await self.append(Batch(batch.topic, [record]))
             return
         (record,) = batch.records

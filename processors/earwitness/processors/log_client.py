@@ -52,9 +52,13 @@ async def append_what_fits(target: Log, topic: str, items: Sequence[T], outgoing
 
     Raises LogError; some may have been taken then.
     """
+    records = [outgoing(item) for item in items]
     try:
-        await target.append(topic, [outgoing(item) for item in items])
-    except RecordTooLarge:
+        await target.append(topic, records)
+    except RecordTooLarge as refusal:
+        if refusal.unwritten is not None:
+            unwritten = {id(record) for record in refusal.unwritten}
+            items = [item for item, record in zip(items, records, strict=True) if id(record) in unwritten]
         if len(items) == 1:
             return list(items)
         # The log does not say which it is: halves find it, and the others go on in their order.

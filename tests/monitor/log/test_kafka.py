@@ -28,6 +28,7 @@ from earwitness.monitor.log.protocol import (
     TopicSpec,
 )
 from earwitness.monitor.log.url import KafkaUrl
+from earwitness.processors.log_client import append_what_fits
 
 pytestmark = pytest.mark.kafka
 
@@ -93,6 +94,25 @@ async def test_batches_over_the_topics_limit_are_split_and_a_record_over_it_is_r
     await log.append(topic, [Outgoing("call", b"last")])
 
     assert [entry.value for entry in await read(await log.reader(topic), 51)] == [r.value for r in sent] + [b"last"]
+
+
+async def test_what_was_written_before_a_record_over_the_limit_is_told_and_not_sent_twice(
+    open_log: Opener, topic: str
+) -> None:
+    log = await open_log(TopicSpec(topic, 1), topic_configs={"max.message.bytes": "20000"})
+    small = [Outgoing("call", b"%03d" % n * 100) for n in range(20)]
+    large = Outgoing("call", random.Random(7).randbytes(50_000))
+    batch = [*small[:9], large, *small[9:]]
+
+    with pytest.raises(RecordTooLarge) as refused:
+        await log.append(topic, batch)
+    assert refused.value.unwritten == [large, *small[9:]]
+
+    assert await append_what_fits(log, topic, batch, lambda record: record) == [large]
+    await log.append(topic, [Outgoing("call", b"last")])
+    # The first nine once by each of the two attempts, the rest once.
+    got = [entry.value for entry in await read(await log.reader(topic), 30)]
+    assert got == [r.value for r in (*small[:9], *small)] + [b"last"]
 
 
 async def test_compaction_leaves_the_last_of_each_key_and_no_gap(open_log: Opener, topic: str) -> None:

@@ -23,7 +23,7 @@ from earwitness.monitor.log.kafka_rights import why_unseen
 from earwitness.monitor.log.kafka_settings import KafkaSettings
 from earwitness.monitor.log.kafka_words import Asked, cluster_name, in_words
 from earwitness.monitor.log.keys import place_of
-from earwitness.monitor.log.protocol import LogUnavailable, Outgoing
+from earwitness.monitor.log.protocol import LogUnavailable, Outgoing, RecordTooLarge
 
 
 @dataclass(slots=True)
@@ -74,7 +74,10 @@ class KafkaAppender:
         except KafkaError as error:
             if running is not None:
                 self._lose(running)
-            raise in_words(error, about) from error
+            words = in_words(error, about)
+            if isinstance(words, RecordTooLarge) and left is not None:
+                words.unwritten = [record for own in left.values() for record in own]
+            raise words from error
 
     def _batch_bytes(self, topic: str) -> int:
         return self._limits.get(topic, BATCH_BYTES)

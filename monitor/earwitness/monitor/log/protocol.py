@@ -26,6 +26,9 @@ class LogRefused(LogError):
 class RecordTooLarge(LogRefused):
     """One record is over the log's limit."""
 
+    unwritten: Sequence[Outgoing] | None = None
+    """What the log does not have of what it was given, where some was written before; None: all of it."""
+
 
 class Outgoing(NamedTuple):
     """A record to append. ``value`` None is a tombstone on a compacted topic. ``partition`` None: the key's own; given
