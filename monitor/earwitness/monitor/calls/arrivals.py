@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from earwitness.monitor.calls.call_record import Tally
+from earwitness.monitor.calls.facts import Facts
+
 BOT_SOURCES: Final = frozenset({"bot", "taps", "app"})
 """Sources whose events ``call_ended.counts`` counts."""
 
@@ -76,6 +79,14 @@ class Arrivals:
         for source, (mark, count, above) in state.items():
             numbers = self._sources[source] = Numbers()
             numbers.next, numbers.count, numbers.above = mark, count, set(above)
+
+    def tally(self, facts: Facts, *, events: int, late: int, stray: int) -> Tally:
+        """What there is to say of an ended call's events: ``events`` were folded, ``late`` and ``stray`` ones not."""
+        gone = sum(last - first + 1 for ranges in facts.dropped.values() for first, last in ranges)
+        missing = self.missing(facts.dropped)
+        short = self.short_of(facts.ended)
+        tail = facts.ended is None or facts.ended.tail_incomplete or short > missing + gone
+        return Tally(events, max(missing, short - gone), gone, late, stray, self.duplicates, tail)
 
     def missing(self, dropped: Mapping[str, Sequence[tuple[int, int]]]) -> int:
         """Events that a gap in ``seq`` shows to be missing and nobody reported as dropped."""

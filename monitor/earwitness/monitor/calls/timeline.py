@@ -37,7 +37,6 @@ _APART: Final = LEARNT_LATER | {"call_started", "call_ended"}
 PATIENCE_NS: Final = S
 """How long after its moment a cut is looked for: events that are a little late would only undo it."""
 
-
 NO_TALLY: Final = Tally()
 
 
@@ -153,7 +152,11 @@ class CallTimeline:
             gather(learnt, facts)
             self._facts = None
         wall = facts.started_wall_ns if facts.started_wall_ns is not None else self.started_wall_ns or 0
-        tally = NO_TALLY if over_at is None else self._tally(facts, chapter.carry.events + own, stray)
+        tally = (
+            NO_TALLY
+            if over_at is None
+            else self._arrivals.tally(facts, events=chapter.carry.events + own, late=self._late, stray=stray)
+        )
         found = reckon(
             facts, chapter.carry, self.bounds, as_of_ns=horizon, over=over_at is not None, wall_ns=wall, tally=tally
         )
@@ -196,19 +199,10 @@ class CallTimeline:
             published,
         )
         head = states.TimelineHead(
-            states.FORMAT,
-            self.call_id,
-            self.bounds.id,
-            self.started_wall_ns,
-            self.last_at_ns,
-            self.ended,
-            self.settled,
-            self.pressing,
-            self.due_ns,
-            self.final_due_ns,
-            self._floor,
+            states.FORMAT, self.call_id, self.bounds.id, self.started_wall_ns, self.last_at_ns, self.ended,
+            self.settled, self.pressing, self.due_ns, self.final_due_ns, self._floor,
             states.written(rest, [states.event_bytes(events) for events in own], shelves),
-        )
+        )  # fmt: skip
         return packed(head)
 
     @classmethod
@@ -371,13 +365,6 @@ class CallTimeline:
         safe = self.last_at_ns - self.bounds.reorder_ns
         while len(self._chapters) > 1 and self._chapters[1].judged_ns < safe:
             self._chapters.pop(0)
-
-    def _tally(self, facts: Facts, events: int, stray: int) -> Tally:
-        gone = sum(last - first + 1 for ranges in facts.dropped.values() for first, last in ranges)
-        missing = self._arrivals.missing(facts.dropped)
-        short = self._arrivals.short_of(facts.ended)
-        tail = facts.ended is None or facts.ended.tail_incomplete or short > missing + gone
-        return Tally(events, max(missing, short - gone), gone, self._late, stray, self._arrivals.duplicates, tail)
 
 
 def _place(entry: Entry) -> tuple[int, str, int]:
