@@ -21,6 +21,7 @@ from invented_calls.script import CALL_ID, S
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
 from earwitness.monitor.calls.timeline import CallTimeline
 from earwitness.monitor.calls.timeline_state import NotAState
+from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.wire import UnreadableRecord, encode
 
@@ -105,3 +106,16 @@ def test_bytes_with_any_fault_are_refused_or_read(dumped: bytes) -> None:
 def test_a_call_that_was_judged_by_other_bounds_is_refused(dumped: bytes) -> None:
     with pytest.raises(NotAState, match="bounds"):
         CallTimeline.load(dumped, bounds=replace(DEFAULT_BOUNDS, turn_gap_ns=DEFAULT_BOUNDS.turn_gap_ns + 1))
+
+
+def test_the_clock_of_another_process_is_kept_in_mind() -> None:
+    def made(kind: type[Any], source: str, seq: int, at_s: int, **fields: Any) -> Any:
+        return kind(call_id=CALL_ID, source=source, seq=seq, at_ns=at_s * S, wall_ns=S, **fields)
+
+    timeline = CallTimeline(CALL_ID)
+    timeline.add(made(ev.CallStarted, "bot", 0, 0, agent="a"))
+    timeline.add(made(ev.CallStarted, "tools", 0, 1, agent="a", owns_clock=False, clock_offset_ns=5 * S))
+    moved = reloaded(timeline)
+    for one in (timeline, moved):
+        one.add(made(ev.App, "tools", 1, 3, name="outcome", value="callback"))
+    assert moved.last_at_ns == timeline.last_at_ns == 8 * S
