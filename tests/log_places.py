@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from earwitness.monitor.log.kafka import KafkaLog
 from earwitness.monitor.log.kafka_library import kafka, kafka_admin
 from earwitness.monitor.log.kafka_settings import kafka_settings
 from earwitness.monitor.log.memory import MemoryLog
-from earwitness.monitor.log.protocol import Entry, Log, Reader, TopicSpec
+from earwitness.monitor.log.protocol import Entry, Log, Outgoing, Reader, TopicSpec
 from earwitness.monitor.log.url import KafkaUrl, SqliteUrl
 
 ANSWER_WITHIN_S = 30.0
@@ -40,6 +41,27 @@ class Place:
     @property
     def topic(self) -> str:
         return f"{self.prefix}.events"
+
+
+def records(count: int, keys: int = 7) -> list[Outgoing]:
+    """Records numbered in order, dealt out among keys."""
+    return [Outgoing(f"call-{i % keys}", str(i).encode()) for i in range(count)]
+
+
+def by_key(entries: list[Entry]) -> dict[str, list[bytes | None]]:
+    """What each key has, in the order of reading."""
+    found: dict[str, list[bytes | None]] = defaultdict(list)
+    for entry in entries:
+        found[entry.key].append(entry.value)
+    return found
+
+
+def by_partition(entries: list[Entry]) -> dict[int, list[Entry]]:
+    """What each partition has, in the order of reading."""
+    found: dict[int, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        found[entry.partition].append(entry)
+    return found
 
 
 async def read(reader: Reader, count: int) -> list[Entry]:

@@ -328,10 +328,10 @@ def end(pid: int, properties: Path = PROPERTIES, *, at_once: bool = False) -> No
 
 
 @contextmanager
-def one_at_a_time() -> Iterator[None]:
+def one_at_a_time(run: Path = RUN) -> Iterator[None]:
     """Two ``up`` at once would start two brokers."""
-    RUN.mkdir(parents=True, exist_ok=True)
-    with (RUN / "lock").open("w") as lock:
+    run.mkdir(parents=True, exist_ok=True)
+    with (run / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -11,14 +11,11 @@ as of tools/kafka.py.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import string
 import sys
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import kafka
@@ -88,16 +85,8 @@ def bring_up() -> list[str]:
     raise kafka.Missing(f"the cluster did not start; its words are in {RUN}/node-*/broker.log")
 
 
-@contextmanager
-def one_at_a_time() -> Iterator[None]:
-    RUN.mkdir(parents=True, exist_ok=True)
-    with (RUN / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def up() -> int:
-    with one_at_a_time():
+    with kafka.one_at_a_time(RUN):
         there = addresses()
         if not there or not all(kafka.answers(address) for address in there):
             clear()
@@ -120,7 +109,7 @@ def clear() -> None:
 
 
 def down() -> int:
-    with one_at_a_time():
+    with kafka.one_at_a_time(RUN):
         if not addresses():
             kafka.say("nothing to end")
             return 0

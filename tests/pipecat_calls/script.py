@@ -104,3 +104,22 @@ class Script:
     """Silence that the synthesis puts behind each segment."""
     metrics: bool = True
     rtvi: bool = False
+
+
+def order_call(reason: str | None = None) -> Script:
+    """A short call with everything in it: a greeting, a tool, a barge-in, a farewell that ends it (for ``reason``)."""
+    return Script(
+        lines=(
+            Say("where is my order please"),
+            Say("no wait I meant the other one", into_s=0.8),
+            Say("thank you goodbye"),
+        ),
+        replies=(
+            Reply("Thanks for calling. How can I help you?"),
+            CallTool("lookup", {"id": 7}),
+            Reply("Your order is on its way and will arrive on Thursday."),
+            Reply("The other one is in the shop."),
+            Reply("You are welcome. Goodbye.", ends=True, reason=reason),
+        ),
+        tools={"lookup": Tool()},
+    )

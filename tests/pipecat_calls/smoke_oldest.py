@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "monitor"), str(ROOT / "processors")]
 
 from pipecat_calls.recorded import RecordedCall, record_call  # noqa: E402
-from pipecat_calls.script import CallTool, Reply, Say, Script, Tool  # noqa: E402
+from pipecat_calls.script import order_call  # noqa: E402
 
 from earwitness.monitor.contract.events import (  # noqa: E402
     AgentText,
@@ -29,17 +29,7 @@ from earwitness.monitor.contract.events import (  # noqa: E402
 )
 from earwitness.monitor.contract.events import Tool as ToolEvent  # noqa: E402
 
-CALL = Script(
-    lines=(Say("where is my order please"), Say("no wait I meant the other one", into_s=0.8), Say("thank you goodbye")),
-    replies=(
-        Reply("Thanks for calling. How can I help you?"),
-        CallTool("lookup", {"id": 7}),
-        Reply("Your order is on its way and will arrive on Thursday."),
-        Reply("The other one is in the shop."),
-        Reply("You are welcome. Goodbye.", ends=True, reason="done"),
-    ),
-    tools={"lookup": Tool()},
-)
+CALL = order_call(reason="done")
 
 
 def check(call: RecordedCall) -> None:

@@ -15,7 +15,7 @@ from pipecat.pipeline.worker import PipelineWorker
 from pipecat.processors.filters.identity_filter import IdentityFilter
 from pipecat_calls.call import place_call
 from pipecat_calls.fixtures import RunCall
-from pipecat_calls.script import At, CallTool, Reply, Say, Script, Tool
+from pipecat_calls.script import At, Reply, Say, Script, order_call
 
 from earwitness.monitor.contract.events import (
     App,
@@ -38,17 +38,7 @@ from earwitness.processors.sink import MemorySink
 
 pytestmark = pytest.mark.pipecat
 
-CALL = Script(
-    lines=(Say("where is my order please"), Say("no wait I meant the other one", into_s=0.8), Say("thank you goodbye")),
-    replies=(
-        Reply("Thanks for calling. How can I help you?"),
-        CallTool("lookup", {"id": 7}),
-        Reply("Your order is on its way and will arrive on Thursday."),
-        Reply("The other one is in the shop."),
-        Reply("You are welcome. Goodbye.", ends=True),
-    ),
-    tools={"lookup": Tool()},
-)
+CALL = order_call()
 
 
 def comparable(sink: MemorySink) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from log_places import Place, poll_until, read
+from log_places import Place, by_key, by_partition, poll_until, read, records
 
 from earwitness.monitor.log.keys import partition_of
 from earwitness.monitor.log.protocol import (
@@ -22,24 +22,6 @@ from earwitness.monitor.log.protocol import (
 )
 
 WRITER = Path(__file__).with_name("append_process.py")
-
-
-def records(count: int, keys: int = 7) -> list[Outgoing]:
-    return [Outgoing(f"call-{i % keys}", str(i).encode()) for i in range(count)]
-
-
-def by_key(entries: list[Entry]) -> dict[str, list[bytes | None]]:
-    found: dict[str, list[bytes | None]] = defaultdict(list)
-    for entry in entries:
-        found[entry.key].append(entry.value)
-    return found
-
-
-def by_partition(entries: list[Entry]) -> dict[int, list[Entry]]:
-    found: dict[int, list[Entry]] = defaultdict(list)
-    for entry in entries:
-        found[entry.partition].append(entry)
-    return found
 
 
 async def test_records_of_a_key_stay_in_order_in_one_partition(place: Place) -> None:

@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 
 import pytest
-from log_places import Place, poll_until, read
+from log_places import Place, poll_until, read, records
 
 from earwitness.monitor.log.protocol import (
-    Entry,
     Outgoing,
     TopicSpec,
 )
-
-
-def records(count: int, keys: int = 7) -> list[Outgoing]:
-    return [Outgoing(f"call-{i % keys}", str(i).encode()) for i in range(count)]
-
-
-def by_key(entries: list[Entry]) -> dict[str, list[bytes | None]]:
-    found: dict[str, list[bytes | None]] = defaultdict(list)
-    for entry in entries:
-        found[entry.key].append(entry.value)
-    return found
-
-
-def by_partition(entries: list[Entry]) -> dict[int, list[Entry]]:
-    found: dict[int, list[Entry]] = defaultdict(list)
-    for entry in entries:
-        found[entry.partition].append(entry)
-    return found
 
 
 async def test_a_group_goes_on_where_it_committed(place: Place) -> None:
