@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -55,32 +56,38 @@ async def opened(url: str, configs: Mapping[str, str] | None = None, *, session_
     return await KafkaLog.open(found, kafka_settings(found, told))
 
 
-async def _monitor(url: str, at_work: Any) -> None:
+async def _monitor(url: str, at_work: Connection) -> None:
     log = await opened(url)
-    at_work.set()
+    with contextlib.suppress(BrokenPipeError):  # nobody waits for it
+        at_work.send(None)
     await Monitor(log, SETTINGS, stop=asyncio.Event()).run()
 
 
-def work(url: str, at_work: Any) -> None:
+def work(url: str, at_work: Connection) -> None:
     """A worker's process."""
     asyncio.run(_monitor(url, at_work))
 
 
-def _forked(url: str) -> tuple[Any, Any]:
-    """A worker's process, and what it sets when it has begun."""
+def _forked(url: str) -> tuple[Any, Connection]:
+    """A worker's process, and where it says that it has begun.
+
+    By a pipe: an event of `multiprocessing` is semaphores with names, which a process looks up when it begins, and
+    whoever began it must not have let go of them by then.
+    """
     here, before = str(Path(__file__).parent), os.environ.get("PYTHONPATH")
     # Or the server, which is begun with the first process, would not find this module.
     os.environ["PYTHONPATH"] = here if before is None else f"{here}:{before}"
+    begun, at_work = FORKS.Pipe(duplex=False)
     try:
-        at_work = FORKS.Event()
         process = FORKS.Process(target=work, args=(url, at_work), daemon=True)
         process.start()
     finally:
+        at_work.close()  # the process alone has it now: when it ends, the pipe does
         if before is None:
             del os.environ["PYTHONPATH"]
         else:
             os.environ["PYTHONPATH"] = before
-    return process, at_work
+    return process, begun
 
 
 @dataclass
@@ -94,8 +101,6 @@ class Killings:
     workers: int
     kills: int = 0
     processes: list[Any] = field(default_factory=list[Any])
-    begun: list[Any] = field(default_factory=list[Any])
-    """What processes set when they begin: gone, for them too, as soon as nobody here has it."""
 
     async def run(self, kills: int, *, pause_s: float) -> None:
         """Feed all events while workers are killed and begun again, so many times."""
@@ -117,11 +122,12 @@ class Killings:
 
     async def begin_one(self, *, wait: bool = True) -> None:
         """One worker more."""
-        process, at_work = await asyncio.to_thread(_forked, self.url)
+        process, begun = await asyncio.to_thread(_forked, self.url)
         self.processes.append(process)
-        self.begun.append(at_work)
-        if wait:
-            await asyncio.to_thread(at_work.wait, PATIENCE_S)
+        with begun:
+            if wait:
+                assert await asyncio.to_thread(begun.poll, PATIENCE_S), "a worker did not begin"
+                begun.recv()  # raises EOFError where it ended instead
 
     async def kill(self, process: Any) -> None:
         """End a worker with -9."""
