@@ -16,7 +16,7 @@ from earwitness.monitor.calls import timeline as timeline_module
 from earwitness.monitor.calls.chapter import TRIES
 from earwitness.monitor.calls.chapters import cut_here
 from earwitness.monitor.calls.heard import HeardCall, events_of
-from earwitness.monitor.calls.reckon import reckon
+from earwitness.monitor.calls.reckon import lay_out
 from earwitness.monitor.calls.timeline import CallTimeline, fold
 from earwitness.monitor.contract import events as ev
 
@@ -194,9 +194,9 @@ def test_over_an_agent_that_never_falls_silent_no_cut_is_worked_out(monkeypatch:
 
     def counted(*given: Any, **named: Any) -> Any:
         worked_out.append(named["as_of_ns"])
-        return reckon(*given, **named)
+        return lay_out(*given, **named)
 
-    monkeypatch.setattr(chapters, "reckon", counted)
+    monkeypatch.setattr(chapters, "lay_out", counted)
     spoken = tuple((n * 2 * S + S // 2, n * 2 * S + S) for n in range(200))
     heard = HeardCall("music on hold", 400 * S, caller=spoken, agent=((0, 400 * S),))
 

@@ -16,6 +16,8 @@ def write_agent_turns(page: Page) -> None:
     scene, talk = page.scene, page.talk
     answers_of = {id(t.answer): t for t in reversed(talk.turns) if t.answer is not None}
     for n, voice in enumerate(scene.voices):
+        if voice.on_ns >= page.before_ns:
+            break
         run, off = voice.run, voice.off_ns
         owner = talk.owner.get(run.id) if run is not None else None
         answers = owner if owner is not None else answers_of.get(id(voice))
@@ -72,7 +74,7 @@ def _silent_runs(page: Page) -> None:
         end = max(ends + [p.last_ns for p in run.plays if p.last_ns is not None], default=None)
         meant = " ".join(text.strip() for _, text in run.intended) or " ".join(run.unspoken)
         since = run.asked_ns if run.asked_ns is not None else (run.intended[0][0] if run.intended else None)
-        if since is None or not (meant or "first_audio" in run.at):
+        if since is None or since >= page.before_ns or not (meant or "first_audio" in run.at):
             continue
         cancelled = "cancelled" in run.at
         passed = any(v.run is not None and (v.run.asked_ns or 0) > since and v.on_ns > since for v in scene.voices)

@@ -52,65 +52,44 @@ class Carry:
     def begin(self) -> Facts:
         """Facts to gather the chapter's events into."""
         f = self.facts
-        return replace(
-            f,
+        return Facts(
+            started=f.started,
+            started_wall_ns=f.started_wall_ns,
+            recording=f.recording,
+            connected_ns=f.connected_ns,
+            caller_participant=f.caller_participant,
             other_participants=set(f.other_participants),
-            had=set(f.had),
-            caller_edges={},
-            agent_edges={},
             gaps={party: [replace(g) for g in gaps] for party, gaps in f.gaps.items()},
-            runs={},
-            turn_ends=[],
-            interruptions=[],
-            meant_cuts=[],
-            said=[],
-            said_by_others=[],
-            agent_said=[],
-            tools={},
             mutes=list(f.mutes),
             transfers=list(f.transfers),
-            transfer_tools=dict(f.transfer_tools),
+            human_agent_joined=f.human_agent_joined,
             transport_errors=list(f.transport_errors),
-            one_way=[],
             line=dict(f.line),
+            line_reports=f.line_reports,
+            voicemail=f.voicemail,
+            dtmf=f.dtmf,
             app=dict(f.app),
             holds=list(f.holds),
             faults=dict(f.faults),
-            stages=[],
-            stages_known=StagesKnown(),
-            cancelled=0,
-            classifier=list(f.classifier),
             labels=dict(f.labels),
             expected=list(f.expected),
             judged=dict(f.judged),
             counts=dict(f.counts),
+            had=set(f.had),
+            transfer_tools=dict(f.transfer_tools),
             dropped={source: list(ranges) for source, ranges in f.dropped.items()},
+            ended=f.ended,
+            ended_ns=f.ended_ns,
         )
 
 
 def residue(facts: Facts) -> Facts:
-    """What of a chapter's facts lasts beyond it."""
-    muted = facts.mutes[-1:] if facts.mutes and facts.mutes[-1][1] else []
-    gaps = {party: own[-1:] for party, own in facts.gaps.items() if own and own[-1].back_ns is None}
-    return replace(
-        facts,
-        caller_edges={},
-        agent_edges={},
-        gaps=gaps,
-        runs={},
-        turn_ends=[],
-        interruptions=[],
-        meant_cuts=[],
-        said=[],
-        said_by_others=[],
-        agent_said=[],
-        tools={},
-        mutes=muted,
-        transport_errors=facts.transport_errors[-1:],
-        one_way=[],
-        holds=facts.holds[-1:],
-        stages=[],
-        stages_known=StagesKnown(),
-        cancelled=0,
-        classifier=[],
-    )
+    """What of a chapter's facts lasts beyond it; the facts themselves are used up."""
+    facts.mutes = facts.mutes[-1:] if facts.mutes and facts.mutes[-1][1] else []
+    facts.gaps = {party: own[-1:] for party, own in facts.gaps.items() if own and own[-1].back_ns is None}
+    facts.transport_errors, facts.holds = facts.transport_errors[-1:], facts.holds[-1:]
+    facts.caller_edges, facts.agent_edges, facts.runs, facts.tools = {}, {}, {}, {}
+    facts.turn_ends, facts.interruptions, facts.meant_cuts, facts.one_way, facts.classifier = [], [], [], [], []
+    facts.said, facts.said_by_others, facts.agent_said = [], [], []
+    facts.stages, facts.stages_known, facts.cancelled = [], StagesKnown(), 0
+    return facts

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from earwitness.monitor.calls.bounds import Bounds, S
-from earwitness.monitor.calls.call_record import Tally, caller_spoke, last_critical, other_speech_so_far, talk_so_far
+from earwitness.monitor.calls.call_record import caller_spoke, last_critical, other_speech_so_far, talk_so_far
 from earwitness.monitor.calls.carry import KINDS, Carry, residue
 from earwitness.monitor.calls.evidence import gather_lasting
 from earwitness.monitor.calls.facts import Edge, Entry, Facts, is_other
 from earwitness.monitor.calls.outcome import promises_transfer, takes_leave
 from earwitness.monitor.calls.page import Draft, Page
-from earwitness.monitor.calls.reckon import Reckoning, reckon
+from earwitness.monitor.calls.reckon import Reckoning, lay_out, reckon_before
 from earwitness.monitor.calls.stops import stop_of
 from earwitness.monitor.calls.talk import TurnDraft
 from earwitness.monitor.calls.unheard import asks_whether_anybody_is_there, last_words, unheard_audio
@@ -35,20 +35,22 @@ def cut_here(
     they say."""
     if facts.ended is not None or not _nothing_open(facts, edge_ns, as_of_ns - LOOK_AHEAD_NS, bounds):
         return None
-    found = reckon(facts, carry, bounds, as_of_ns=as_of_ns, over=False, wall_ns=wall_ns, tally=Tally())
-    page = found.page
+    page = lay_out(facts, carry, bounds, as_of_ns=as_of_ns, over=False, wall_ns=wall_ns)
     turn = _turn_at(page, edge_ns, bounds)
     if turn is None:
         return None
     start = turn.start_ns
     cut_at = _first_sign(facts, start, bounds)
-    settled = [d for d in page.drafts if d.place_ns < start and d.id != "call"]
-    if not all(d.content["final"] for d in settled) or not _quiet(page, turn, cut_at):
+    if not _quiet(page, turn, cut_at):
         return None
     last = last_words(page.scene, start)
     if last is not None and asks_whether_anybody_is_there(last):
         return None  # what the caller says next shows whether the agent was heard
     if not _past_is_done(page, facts, start, cut_at):
+        return None
+    found = reckon_before(page, start)
+    settled = page.drafts
+    if not all(d.content["final"] for d in settled):
         return None
     own = entries[: bisect_left(entries, cut_at, key=_moment)]
     return _carry_on(found, own, start, cut_at, settled), settled

@@ -17,6 +17,8 @@ def write_overlaps(page: Page) -> None:
     """Write a row for each overlap; while the caller speaks, only once it is known what the agent did."""
     scene, bounds = page.scene, page.scene.bounds
     for draft in page.talk.overlaps:
+        if draft.u_on_ns >= page.before_ns:
+            break
         stop, end = stop_of(scene, draft), draft.u_off_ns
         speaking = end is None and not scene.over
         if speaking and stop.in_time(draft.wanted, bounds)[0] is None:

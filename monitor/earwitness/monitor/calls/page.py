@@ -43,6 +43,8 @@ class Page:
     """How the call ended; None while it goes on."""
     unheard: tuple[Unheard, ...] = ()
     """Stretches of the call so far in which audio reached nobody."""
+    before_ns: int = NEVER
+    """What begins from then on need not be written."""
     drafts: list[Draft] = field(default_factory=list[Draft])
     counted: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
     """Counted facts: where, which, how many."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,6 +38,8 @@ def write_dead_air(page: Page, stretches: Sequence[Stretch]) -> None:
 def write_tools(page: Page) -> None:
     """Write the tool calls."""
     for tool in page.scene.facts.tools.values():
+        if tool.called_ns >= page.before_ns:
+            continue
         turn = turn_of_tool(page.talk, tool)
         timed = tool.ended_ns is not None and tool.status != "cancelled"
         took = tool.measured_ns if tool.measured_ns is not None else (tool.ended_ns or 0) - tool.called_ns
@@ -71,13 +74,18 @@ def write_stages(page: Page) -> None:
     for at, source, seq, e in facts.stages[known.count :]:
         known.drafts.append(_stage(page, known, e, at, f"m:{source}:{seq}"))
     known.count = len(facts.stages)
-    page.drafts += known.drafts
+    page.drafts += known.drafts[: bisect_left(known.drafts, page.before_ns, key=_place)]
     for at in known.invalid:
         page.count("invalid", at)
     if page.scene.over:
         facts.stages_known = StagesKnown()
     for run in facts.runs.values():
-        _model_duration(page, run)
+        if run.first_ns < page.before_ns:
+            _model_duration(page, run)
+
+
+def _place(draft: Draft) -> int:
+    return draft.place_ns
 
 
 def _stage(page: Page, known: StagesKnown, e: Any, at: int, record_id: str) -> Draft:

@@ -23,6 +23,7 @@ from earwitness.monitor.calls.evidence import gather
 from earwitness.monitor.calls.facts import Entry, Facts
 from earwitness.monitor.calls.haste import WAITING, Floor, floor_of
 from earwitness.monitor.calls.page import NEVER
+from earwitness.monitor.calls.parting import goes_on_behind
 from earwitness.monitor.calls.published import Published
 from earwitness.monitor.calls.reckon import Reckoning, reckon
 from earwitness.monitor.calls.shelf import packed, shelve_events
@@ -313,10 +314,10 @@ class CallTimeline:
             carry, chapter.settled = found
             self._chapters.append(Chapter(carry, judged))
             self._chapters[-1].look_anew()
-            self._facts = None
             gone = bisect_left(self._entries, carry.cut_at_ns, key=_moment)
             chapter.events = shelve_events(self._entries[:gone])
             del self._entries[:gone]
+            self._facts, self._read = (facts, count - gone) if goes_on_behind(facts, carry.cut_at_ns) else (None, 0)
             self._records.settle(chapter)
 
     def _next_onset(self, upto_ns: int) -> tuple[int, int] | None:

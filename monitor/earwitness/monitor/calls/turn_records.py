@@ -23,6 +23,8 @@ def write_turns(page: Page) -> list[Standing]:
     fates: list[Standing] = []
     edge_seen = page.carry.edge_seen
     for n, turn in enumerate(talk.turns):
+        if turn.start_ns >= page.before_ns:
+            break
         unheard = reaches_nobody(page.unheard, turn.answer_ns)
         fate = standing(scene, talk, n, page.cause, took_leave=page.carry.took_leave, unheard=unheard)
         fates.append(fate)

@@ -1,0 +1,121 @@
+"""Facts parted at a cut are those that gathering the events behind it gives; the past's summary keeps what lasts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from invented_calls.effort import effort
+from invented_calls.mutilated import mutilated_calls
+from invented_calls.plausible import plausible_calls
+from invented_calls.script import CALL_ID
+
+from earwitness.monitor.calls.carry import Carry
+from earwitness.monitor.calls.evidence import gather
+from earwitness.monitor.calls.facts import Edge, Facts, StagesKnown
+from earwitness.monitor.calls.parting import goes_on_behind
+from earwitness.monitor.calls.timeline import CallTimeline
+
+PASSING = {
+    "caller_edges", "agent_edges", "runs", "turn_ends", "interruptions", "meant_cuts", "said", "said_by_others",
+    "agent_said", "tools", "one_way", "stages", "stages_known", "cancelled", "classifier",
+}  # fmt: skip
+"""Facts of which nothing lasts beyond a chapter."""
+KNOWN_LATER = {"stages_known"}
+
+
+def told(facts: Facts) -> dict[str, Any]:
+    """All of it, in order; but not what was written of it."""
+    found = {f.name: getattr(facts, f.name) for f in fields(facts) if f.name not in KNOWN_LATER}
+    found["runs"] = [_run(run) for run in facts.runs.values()]
+    for name in ("caller_edges", "agent_edges", "tools", "gaps"):
+        found[name] = list(found[name].items())
+    return found
+
+
+def _run(run: Any) -> dict[str, Any]:
+    return {name: value for name, value in asdict(run).items() if name not in ("joined", "word_counts")}
+
+
+class Watched(CallTimeline):
+    """A timeline that gathers anew what it had parted, and compares."""
+
+    parted = 0
+
+    def _cut(self, upto_ns: int) -> None:
+        before = len(self._chapters)
+        super()._cut(upto_ns)
+        if len(self._chapters) > before and self._facts is not None:
+            Watched.parted += 1
+            anew = gather(self._entries[: self._read], self._chapters[-1].carry.begin())
+            assert told(self._facts) == told(anew)
+
+
+def followed(events: list[Any]) -> None:
+    timeline = Watched(CALL_ID)
+    for n, event in enumerate(events):
+        timeline.add(event)
+        if n % 4 == 0:
+            timeline.advance(timeline.last_at_ns)
+
+
+@effort(15)
+@given(plausible_calls(10))
+def test_facts_parted_at_a_cut_are_those_of_the_events_behind_it(events: list[Any]) -> None:
+    followed(events)
+
+
+@effort(15)
+@given(mutilated_calls())
+def test_so_they_are_in_a_call_that_makes_no_sense(events: list[Any]) -> None:
+    followed(events)
+
+
+def test_cuts_were_looked_at() -> None:
+    Watched.parted = 0
+    test_facts_parted_at_a_cut_are_those_of_the_events_behind_it()
+    assert Watched.parted
+
+
+def test_where_the_order_of_sources_is_not_told_facts_are_gathered() -> None:
+    one, other = Edge(5, 5, True), Edge(5, 4, True)
+    facts = Facts(caller_edges={("vad", None): [one], ("audio", None): [other]})
+    assert not goes_on_behind(facts, 3)
+    assert list(facts.caller_edges) == [("vad", None), ("audio", None)]
+    other.at_ns = 4
+    assert goes_on_behind(facts, 3)
+    assert list(facts.caller_edges) == [("audio", None), ("vad", None)]
+
+
+@pytest.mark.parametrize("cancelled", [0, 1])
+def test_what_was_written_of_metrics_stays_where_no_response_can_change_it(cancelled: int) -> None:
+    entries: list[Any] = [(at, "bot", at, None) for at in (1, 2, 5, 6)]
+    known = StagesKnown(0, cancelled, 4, ["a", "b", "c", "d"], [2, 5])
+    facts = Facts(stages=entries, stages_known=known, cancelled=cancelled)
+    assert goes_on_behind(facts, 5)
+    assert facts.stages == entries[2:]
+    kept = facts.stages_known
+    assert (kept.count, kept.drafts, kept.invalid) == ((0, [], []) if cancelled else (2, ["c", "d"], [5]))
+
+
+def test_a_chapter_begins_with_all_that_lasts() -> None:
+    past = Facts(**{f.name: _something(f.name) for f in fields(Facts)})
+    begun = Carry(facts=past).begin()
+    for f in fields(Facts):
+        if f.name not in PASSING:
+            assert getattr(begun, f.name) == getattr(past, f.name), f.name
+        else:
+            assert getattr(begun, f.name) == getattr(Facts(), f.name), f.name
+
+
+def _something(name: str) -> Any:
+    default = getattr(Facts(), name)
+    if isinstance(default, dict):
+        return {"a": []} if name in ("gaps", "dropped") else {"a": 1}
+    if isinstance(default, set):
+        return {"a"}
+    if isinstance(default, list):
+        return [1]
+    return True if isinstance(default, bool) else 7
