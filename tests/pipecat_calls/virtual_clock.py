@@ -81,6 +81,12 @@ def _sweep(loop: VirtualLoop) -> None:
         loop.run_until_complete(asyncio.wait(left, timeout=5.0))
 
 
+async def time_passes(seconds: float) -> None:
+    """Let that much virtual time go by, which costs none. Raises AssertionError on a loop that really waits."""
+    assert isinstance(asyncio.get_running_loop(), VirtualLoop), "this test would wait for real"
+    await asyncio.sleep(seconds)
+
+
 def run_virtually(main: Coroutine[Any, Any, T], loop: VirtualLoop | None = None) -> T:
     """Run to the end on a virtual clock. Deterministic but for the CPU work itself, which takes no virtual time."""
     loop = loop or VirtualLoop()

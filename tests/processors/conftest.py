@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from courier_bot import Bot
+from pipecat_calls.virtual_clock import VirtualLoop
 
 from earwitness.monitor.contract.events import EVENT_ADAPTER, Health
 from earwitness.monitor.log.memory import MemoryLog
@@ -18,26 +19,6 @@ from earwitness.processors.sink import Outbound
 
 Event = Callable[..., Outbound]
 Run = Callable[[Coroutine[Any, Any, Any]], None]
-
-
-class _VirtualLoop(asyncio.SelectorEventLoop):
-    """Jumps to its next timer whenever it would sleep."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._now_s = 1_000.0
-        selector: Any = self._selector  # type: ignore[attr-defined]
-        select = selector.select
-
-        def jump(timeout: float | None) -> Any:
-            assert timeout is not None, "nothing will ever happen"
-            self._now_s += timeout
-            return select(0)
-
-        selector.select = jump
-
-    def time(self) -> float:
-        return self._now_s
 
 
 @pytest.fixture
@@ -49,7 +30,7 @@ def run() -> Run:
             async with asyncio.timeout(3_600):
                 await story
 
-        with asyncio.Runner(loop_factory=_VirtualLoop) as runner:
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
             runner.run(bounded())
 
     return to_end

@@ -10,6 +10,7 @@ import pytest
 from courier_bot import Bot, NoRoom, Pace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pipecat_calls.virtual_clock import time_passes
 
 from earwitness.monitor.log.protocol import LogRefused, LogUnavailable
 from earwitness.processors.sink import Outbound
@@ -41,10 +42,10 @@ def test_events_reach_the_log_in_one_batch_within_a_linger(run: Run, start: Star
     async def story() -> None:
         bot = start()
         bot.put(event(0))
-        await asyncio.sleep(0.09)
+        await time_passes(0.09)
         bot.put(event(1), event(2))
         assert bot.log.batches == []
-        await asyncio.sleep(0.02)
+        await time_passes(0.02)
         assert bot.log.batches == [3]
         assert bot.files == []
         await bot.stop()
@@ -62,7 +63,7 @@ def test_nothing_is_in_memory_only_for_longer_than_a_linger(run: Run, start: Sta
             if tick % 7 == 0 and tick < 2_000:
                 bot.put(event(len(put_s)))
                 put_s.append(loop.time())
-            await asyncio.sleep(0.01)
+            await time_passes(0.01)
             unsafe = [item.seq for item in bot.courier.in_memory()]
             oldest = min(unsafe, default=len(put_s) - len(bot.buffer))
             if oldest < len(put_s):
@@ -76,7 +77,7 @@ def test_much_at_once_does_not_wait_for_the_linger(run: Run, start: Start, event
     async def story() -> None:
         bot = start(pace=Pace(batch_bytes=4_096))
         bot.put(*(event(seq) for seq in range(60)))
-        await asyncio.sleep(0.01)
+        await time_passes(0.01)
         assert sum(bot.log.batches) == 60
         assert max(bot.log.batches) * 200 <= 4_096
         await bot.stop()
@@ -90,14 +91,14 @@ def test_a_batch_that_is_not_acknowledged_within_a_linger_lies_on_disk_too(
     async def story() -> None:
         bot = start(1.0)
         bot.put(event(0))
-        await asyncio.sleep(0.15)
+        await time_passes(0.15)
         bot.put(event(1))
         assert bot.files == []
-        await asyncio.sleep(0.11)
+        await time_passes(0.11)
         assert len(bot.files) == 1
         assert bot.courier.spooled_events == 2
         bot.log.mood = None
-        await asyncio.sleep(2)
+        await time_passes(2)
         at_log = await bot.at_log()
         assert (at_log.seqs, at_log.repeats, at_log.dropped) == ([0, 1], 0, {})
         assert bot.files == []
@@ -118,7 +119,7 @@ def test_d05_after_a_minute_without_a_log_everything_arrives_in_order(
             bot.log.open = _failing_once(bot.log.open)
         for seq in range(3_000):
             bot.put(event(seq))
-            await asyncio.sleep(0.02)
+            await time_passes(0.02)
         assert bot.log.tries < 20
         # One that did not answer is not trusted to answer the next time.
         assert bot.log.opened > 1 or isinstance(mood, OSError)
@@ -127,8 +128,8 @@ def test_d05_after_a_minute_without_a_log_everything_arrives_in_order(
         bot.log.mood = None
         for seq in range(3_000, 5_000):
             bot.put(event(seq))
-            await asyncio.sleep(0.02)
-        await asyncio.sleep(10)
+            await time_passes(0.02)
+        await time_passes(10)
         at_log = await bot.at_log()
         assert at_log.seqs == list(range(5_000))
         assert at_log.dropped == {}
@@ -147,10 +148,10 @@ def test_d05_what_finds_no_room_is_dropped_and_reported_exactly(
         for seq in range(3_000):
             bot.put(event(seq, droppable=0 if seq == 2_999 else 1))
             assert bot.buffer.bytes <= 100 * 520
-            await asyncio.sleep(0.02)
+            await time_passes(0.02)
         assert bot.losses.total > 2_500
         bot.log.mood = None
-        await asyncio.sleep(60)
+        await time_passes(60)
         at_log = await bot.at_log()
         assert set(at_log.dropped.values()) == {"buffer_full"}
         assert sorted([*at_log.seqs, *at_log.dropped]) == list(range(3_000))
@@ -170,7 +171,7 @@ def test_a_refusal_is_spoken_of_once_with_what_the_log_says(
         bot = start(LogRefused("topic earwitness.events is missing: run earwitness topics create"))
         for seq in range(100):
             bot.put(event(seq))
-            await asyncio.sleep(1)
+            await time_passes(1)
         assert bot.courier.spooled_events >= 99
         await bot.stop()
 
@@ -183,9 +184,9 @@ def test_what_finds_no_room_while_the_log_refuses_is_dropped_as_refused(run: Run
         bot = start(LogRefused("no"), buffer_bytes=20 * 520, spool_bytes=0)
         for seq in range(200):
             bot.put(event(seq))
-            await asyncio.sleep(0.1)
+            await time_passes(0.1)
         bot.log.mood = None
-        await asyncio.sleep(60)
+        await time_passes(60)
         at_log = await bot.at_log()
         assert set(at_log.dropped.values()) == {"refused"}
         assert sorted([*at_log.seqs, *at_log.dropped]) == list(range(200))
@@ -200,15 +201,15 @@ def test_d08_an_event_too_large_for_the_log_is_reported_and_the_others_go_on(
     async def story() -> None:
         bot = start(buffer_bytes=10**7)
         bot.put(event(0), event(1), event(2, size=2_000_000), event(3, kind="call_ended", droppable=0))
-        await asyncio.sleep(1)
+        await time_passes(1)
         at_log = await bot.at_log()
         assert (at_log.seqs, at_log.dropped) == ([0, 1, 3], {2: "too_large"})
         assert (at_log.reports[0].at_ns, at_log.reports[0].source) == (event(2).at_ns, "writer")
         bot.log.mood = AWAY
         bot.put(event(4, size=2_000_000), event(5))
-        await asyncio.sleep(1)
+        await time_passes(1)
         bot.log.mood = None
-        await asyncio.sleep(30)
+        await time_passes(30)
         at_log = await bot.at_log()
         assert (at_log.seqs, at_log.dropped) == ([0, 1, 3, 5], {2: "too_large", 4: "too_large"})
         assert [report.seq for report in at_log.reports] == [0, 1]
@@ -225,14 +226,14 @@ def test_with_the_disk_full_too_events_wait_in_memory_and_losses_are_reported(
         bot = start(AWAY, buffer_bytes=50 * 520, disk=disk)
         for seq in range(500):
             bot.put(event(seq, droppable=2 if seq % 2 else 1))
-            await asyncio.sleep(0.02)
+            await time_passes(0.02)
         disk.full = False
-        await asyncio.sleep(2)
+        await time_passes(2)
         for seq in range(500, 600):
             bot.put(event(seq))
-            await asyncio.sleep(0.02)
+            await time_passes(0.02)
         bot.log.mood = None
-        await asyncio.sleep(60)
+        await time_passes(60)
         at_log = await bot.at_log()
         assert set(at_log.dropped.values()) == {"spool_full"}
         assert sorted([*at_log.seqs, *at_log.dropped]) == list(range(600))
@@ -248,16 +249,16 @@ def test_a_full_spool_is_drained_when_the_log_is_back_and_used_again(run: Run, s
         bot = start(AWAY, buffer_bytes=50 * 520, spool_bytes=20_000)
         for seq in range(500):
             bot.put(event(seq))
-            await asyncio.sleep(0.02)
+            await time_passes(0.02)
         bot.log.mood = None
-        await asyncio.sleep(60)
+        await time_passes(60)
         assert bot.files == []
         bot.log.mood = AWAY
         bot.put(event(500))
-        await asyncio.sleep(5)
+        await time_passes(5)
         assert len(bot.files) == 1
         bot.log.mood = None
-        await asyncio.sleep(60)
+        await time_passes(60)
         at_log = await bot.at_log()
         assert sorted([*at_log.seqs, *at_log.dropped]) == list(range(501))
         assert at_log.seqs == sorted(at_log.seqs)
@@ -286,10 +287,10 @@ def test_whatever_log_and_disk_do_every_event_is_on_the_log_or_reported_and_in_o
             for _ in range(count):
                 bot.put(event(seq, droppable=seq % 3))
                 seq += 1
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(rest_s)
+                await time_passes(0.01)
+            await time_passes(rest_s)
         bot.log.mood, disk.full = None, False
-        await asyncio.sleep(120)
+        await time_passes(120)
         at_log = await bot.at_log()
         assert sorted([*at_log.seqs, *at_log.dropped]) == list(range(seq))
         assert at_log.seqs == sorted(at_log.seqs)

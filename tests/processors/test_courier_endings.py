@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from courier_bot import Bot
+from pipecat_calls.virtual_clock import time_passes
 
 from earwitness.monitor.log.protocol import LogUnavailable
 from earwitness.processors.sink import Outbound
@@ -30,7 +31,7 @@ def test_d05_with_the_log_hanging_a_stop_keeps_its_limit_and_leaves_everything_o
         bot = start("hang")
         for seq in range(100):
             bot.put(event(seq))
-            await asyncio.sleep(0.02)
+            await time_passes(0.02)
         assert await bot.stop(2.0) <= 2.0
         adopted = SpoolFolder(spool_folder, "memory:", 10**7).adopt()
         assert adopted is not None
@@ -44,7 +45,7 @@ def test_with_the_log_away_a_stop_takes_no_time(run: Run, start: Start, event: E
     async def story() -> None:
         bot = start(AWAY)
         bot.put(event(0))
-        await asyncio.sleep(20)
+        await time_passes(20)
         bot.put(event(1))
         assert await bot.stop(2.0) < 0.1
         assert len(bot.files) == 1
@@ -70,7 +71,7 @@ def test_a_flush_waits_until_the_events_are_on_the_log_or_on_disk(
 ) -> None:
     async def story() -> None:
         bot = start(mood)
-        await asyncio.sleep(1)
+        await time_passes(1)
         bot.put(event(0), event(1))
         began_s = asyncio.get_running_loop().time()
         await bot.courier.flush()
@@ -109,7 +110,7 @@ def test_the_spool_of_a_process_that_is_gone_is_sent_and_removed(
         gone.close()
         bot = start()
         bot.put(event(0))
-        await asyncio.sleep(5)
+        await time_passes(5)
         at_log = await bot.at_log("gone")
         assert (at_log.seqs, at_log.repeats) == ([*range(1_500), 1_501], 0)
         assert at_log.dropped == {1_500: "too_large"}
@@ -125,12 +126,12 @@ def test_the_spool_of_a_process_that_is_gone_is_sent_and_removed(
 def test_a_process_that_goes_later_is_adopted_too(run: Run, start: Start, event: Event, spool_folder: Path) -> None:
     async def story() -> None:
         bot = start()
-        await asyncio.sleep(10)
+        await time_passes(10)
         gone = SpoolFolder(spool_folder, "memory:", 10**7).create()
         assert gone is not None
         gone.append([event(7, call_id="gone")])
         gone.close()
-        await asyncio.sleep(61)
+        await time_passes(61)
         assert (await bot.at_log("gone")).seqs == [7]
         await bot.stop()
 

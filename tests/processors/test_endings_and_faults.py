@@ -10,6 +10,7 @@ from pipecat.frames.frames import CancelFrame, EndFrame, ErrorFrame, Frame, Stop
 from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
 from pipecat_calls.fixtures import RunCall
 from pipecat_calls.script import At, Reply, Say, Script
+from pipecat_calls.virtual_clock import time_passes
 from pipecat_calls.voice import speech
 
 from earwitness.monitor.contract.events import (
@@ -34,7 +35,7 @@ HELLO = Reply("Thanks for calling. How can I help you?")
 
 async def _hang_up_after_silence(call: Any) -> None:
     call.line.caller.flows = False
-    await asyncio.sleep(3.0)
+    await time_passes(3.0)
     await call.hang_up()
 
 
@@ -69,7 +70,7 @@ def test_the_first_cause_seen_is_the_cause(
 def test_an_end_that_the_agent_asked_for_stays_its_own_when_the_line_drops_behind_it(run_call: RunCall) -> None:
     async def end_then_drop(call: Any) -> None:
         await call.worker.queue_frame(EndFrame(reason="done"))
-        await asyncio.sleep(0.3)  # the agent is still finishing its sentence
+        await time_passes(0.3)  # the agent is still finishing its sentence
         await call.line.fire("on_client_disconnected", "client")
 
     call = run_call(Script(replies=(HELLO,), events=(At(1.0, end_then_drop),), ends_s=12))
@@ -82,7 +83,7 @@ def test_participants_are_told_as_the_transport_tells_them(run_call: RunCall) ->
     async def join(call: Any) -> None:
         await call.line.fire("on_participant_joined", {"id": "P1"})
         await call.line.fire("on_participant_joined", {"id": "P2"})
-        await asyncio.sleep(0.5)
+        await time_passes(0.5)
         await call.line.fire("on_participant_left", {"id": "P2"}, "left")
 
     call = run_call(Script(replies=(HELLO,), events=(At(3.0, join),), ends_s=5))

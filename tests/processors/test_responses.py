@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import weakref
 from typing import Any
@@ -27,6 +26,7 @@ from pipecat.processors.aggregators.llm_context import LLMContext
 from pipecat_calls.fixtures import RunCall
 from pipecat_calls.script import At, CallTool, Reply, Say, Script
 from pipecat_calls.script import Tool as ToolScript
+from pipecat_calls.virtual_clock import time_passes
 
 from earwitness.monitor.contract.events import (
     AgentText,
@@ -182,7 +182,7 @@ def test_a_run_ahead_of_the_turns_end_is_eager_and_answers_nothing_when_it_is_wi
     async def speculate(call: Any) -> None:
         provisional = LLMContext(messages=[])
         await call.user.push_frame(LLMContextFrame(context=provisional, speculation=True))
-        await asyncio.sleep(0.1)
+        await time_passes(0.1)
         await call.user.broadcast_frame(EagerEndOfTurnCancelFrame)
 
     script = Script(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from pipecat.processors.frame_processor import FrameDirection
 from pipecat_calls.fixtures import RunCall
 from pipecat_calls.realtime import RealtimeService
 from pipecat_calls.script import At, Reply, Say, Script
+from pipecat_calls.virtual_clock import time_passes
 
 from earwitness.monitor.contract.events import (
     AgentText,
@@ -150,7 +150,7 @@ def test_a_number_in_pieces_is_told_in_one_piece(run_call: RunCall, monkeypatch:
 
     async def pieces(call: Any) -> None:
         for piece in ("call ", "me ", "at ", "five ", "five ", "five ", "zero ", "one ", "four ", "two ", "please"):
-            await asyncio.sleep(0.4)
+            await time_passes(0.4)
             await call.llm.push_frame(InterimTranscriptionFrame(piece, "", ""), FrameDirection.UPSTREAM)
 
     call = run_call(Script(replies=(Reply("Hello."),), mode="realtime", events=(At(3.0, pieces),), ends_s=12))

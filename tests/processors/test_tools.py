@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -19,6 +18,7 @@ from pipecat.frames.frames import (
 from pipecat_calls.fixtures import RunCall
 from pipecat_calls.script import At, CallTool, Reply, Say, Script
 from pipecat_calls.script import Tool as ToolScript
+from pipecat_calls.virtual_clock import time_passes
 
 from earwitness.monitor.contract.events import (
     Response,
@@ -41,7 +41,7 @@ def test_a16_a_tool_that_was_cancelled_before_it_began_stays_cancelled(run_call:
         await llm.broadcast_frame(
             FunctionCallsStartedFrame, function_calls=[FunctionCallFromLLM("lookup", "X", {}, None)]
         )
-        await asyncio.sleep(0.2)
+        await time_passes(0.2)
         await llm.broadcast_frame(FunctionCallCancelFrame, function_name="lookup", tool_call_id="X")
         await llm.broadcast_frame(
             FunctionCallInProgressFrame, function_name="lookup", tool_call_id="X", arguments={},
