@@ -1,7 +1,8 @@
 """A real Kafka that demands TLS and a password and grants nothing unasked, for tests of what then may be done.
 
-Listeners: one with a good certificate, one whose certificate has expired, and one in the clear, for the test itself to
-hand out rights by. Users are those of `USERS`; their passwords are ``<name>-secret``.
+Listeners: one with a good certificate, one whose certificate has expired, one that wants a certificate of the client
+too, and one in the clear, for the test itself to hand out rights by. Users are those of `USERS`; their passwords are
+``<name>-secret``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import contextlib
 import importlib.util
 import shlex
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,9 +35,9 @@ PROPERTIES = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.bootstrap.servers=127.0.0.1:{controller}
-listeners=SASL_SSL://127.0.0.1:{good},EXPIRED://127.0.0.1:{expired},CLEAR://127.0.0.1:{clear},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=SASL_SSL://127.0.0.1:{good},EXPIRED://127.0.0.1:{expired},CLEAR://127.0.0.1:{clear}
-listener.security.protocol.map=SASL_SSL:SASL_SSL,EXPIRED:SASL_SSL,CLEAR:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=SASL_SSL://127.0.0.1:{good},EXPIRED://127.0.0.1:{expired},MUTUAL://127.0.0.1:{mutual},CLEAR://127.0.0.1:{clear},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=SASL_SSL://127.0.0.1:{good},EXPIRED://127.0.0.1:{expired},MUTUAL://127.0.0.1:{mutual},CLEAR://127.0.0.1:{clear}
+listener.security.protocol.map=SASL_SSL:SASL_SSL,EXPIRED:SASL_SSL,MUTUAL:SASL_SSL,CLEAR:PLAINTEXT,CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=CLEAR
 log.dirs={folder}/data
@@ -48,6 +50,7 @@ auto.create.topics.enable=false
 sasl.enabled.mechanisms=SCRAM-SHA-256
 listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.expired.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.mutual.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 ssl.keystore.type=PKCS12
 ssl.keystore.password={store}
 ssl.keystore.location={folder}/good.p12
@@ -55,6 +58,9 @@ listener.name.expired.ssl.keystore.type=PKCS12
 listener.name.expired.ssl.keystore.password={store}
 listener.name.expired.ssl.keystore.location={folder}/expired.p12
 ssl.client.auth=none
+listener.name.mutual.ssl.client.auth=required
+listener.name.mutual.ssl.truststore.type=PEM
+listener.name.mutual.ssl.truststore.location={folder}/clients.pem
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:admin;User:ANONYMOUS
 """
@@ -62,12 +68,15 @@ super.users=User:admin;User:ANONYMOUS
 
 @dataclass(frozen=True)
 class Secured:
-    """Where the broker listens, and the certificates to trust, good and expired."""
+    """Where the broker listens, and the certificates to trust, good and expired. In ``folder`` are a client's
+    certificate and key, ``client.pem`` and ``client.key``; an expired one's, ``late``; a ``stranger``'s."""
 
     address: str
     expired: str
+    mutual: str
     clear: str
     cafile: Path
+    folder: Path
 
     def options(self, user: str = "admin", **changes: object) -> dict[str, object]:
         """``kafka.*`` settings with which that user gets in; changed to None: left out."""
@@ -81,8 +90,12 @@ class Secured:
         }
         return {name: value for name, value in {**usual, **changes}.items() if value is not None}
 
-    def url(self, prefix: str) -> str:
-        return f"kafka://{self.address}/{prefix}"
+    def shown(self, name: str) -> dict[str, Any]:
+        """Options with which a client shows the certificate of that name."""
+        return {"ssl_certfile": str(self.folder / f"{name}.pem"), "ssl_keyfile": str(self.folder / f"{name}.key")}
+
+    def url(self, prefix: str, *, at: str | None = None) -> str:
+        return f"kafka://{at or self.address}/{prefix}"
 
     def environ(self, user: str, **changes: object) -> dict[str, str]:
         """The same as a process is told it."""
@@ -107,7 +120,7 @@ class Secured:
         from earwitness.monitor.log.open import LogSettings, open_log
 
         settings = LogSettings(kafka=self.options(user, **changes))
-        log = await open_log(f"kafka://{at or self.address}/{prefix}", settings=settings)
+        log = await open_log(self.url(prefix, at=at), settings=settings)
         assert isinstance(log, KafkaLog)
         return log
 
@@ -159,6 +172,22 @@ def _make_key(java: Path, folder: Path, name: str, *lifetime: str) -> None:
     subprocess.run([keytool, *exported], check=True, capture_output=True, timeout=120)
 
 
+def _make_clients(folder: Path) -> None:
+    """An authority for clients (``clients.pem``), and keys that it has signed: a good one, and one that has expired;
+    and one that it has not."""
+
+    def openssl(command: str) -> None:
+        subprocess.run(["openssl", *shlex.split(command)], check=True, capture_output=True, timeout=60, cwd=folder)
+
+    new = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+    for name in ("clients", "stranger"):
+        openssl(f"req -x509 {new} -keyout {name}.key -out {name}.pem -subj /CN={name} -days 30")
+    for name, days in (("client", 30), ("late", -1)):
+        openssl(f"req -new {new} -keyout {name}.key -out {name}.csr -subj /CN={name}")
+        signed = f"x509 -req -in {name}.csr -CA clients.pem -CAkey clients.key -CAcreateserial"
+        openssl(f"{signed} -out {name}.pem -days {days}")
+
+
 def _format(base: Sequence[str], config: Path) -> None:
     scram = [part for name in USERS for part in ("--add-scram", f"SCRAM-SHA-256=[name={name},password={name}-secret]")]
     cluster = ["-t", "ZWFyd2l0bmVzcy10ZXN0cw", "-c", str(config)]
@@ -187,11 +216,14 @@ def a_secured_broker(folder: Path) -> Iterator[Secured]:
         java = tool.jars()
     except tool.Missing as missing:
         pytest.skip(f"no Java and jars for a broker with TLS: {missing}")
-    good, expired, clear, controller = tool.free_ports(4)
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make clients' certificates with")
+    good, expired, mutual, clear, controller = tool.free_ports(5)
     config = folder / "server.properties"
-    ports = {"good": good, "expired": expired, "clear": clear, "controller": controller}
+    ports = {"good": good, "expired": expired, "mutual": mutual, "clear": clear, "controller": controller}
     config.write_text(PROPERTIES.format(**ports, folder=folder, store=STORE_PASSWORD))
     base = [str(java), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx400m", "-cp", f"{tool.LIBS}/*"]
+    _make_clients(folder)
     with ThreadPoolExecutor(3) as at_once:
         made = [
             at_once.submit(_make_key, java, folder, "good"),
@@ -211,7 +243,8 @@ def a_secured_broker(folder: Path) -> Iterator[Secured]:
     try:
         assert spoke.wait(120), "the broker did not start"
         assert "Kafka Server started" in log.read_text(errors="replace"), log.read_text(errors="replace")[-2_000:]
-        yield Secured(f"127.0.0.1:{good}", f"127.0.0.1:{expired}", f"127.0.0.1:{clear}", folder / "both.pem")
+        places = {name: f"127.0.0.1:{ports[name]}" for name in ("expired", "mutual", "clear")}
+        yield Secured(f"127.0.0.1:{good}", **places, cafile=folder / "both.pem", folder=folder)
     finally:
         broker.terminate()
         try:

@@ -61,11 +61,19 @@ def without(user: str, what: str) -> list[str]:
     return lacking
 
 
+def where(secured: Secured, changes: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Where to go, and with which options: with ``shown`` to the listener that wants a certificate, which is shown."""
+    changes = dict(changes)
+    shown = changes.pop("shown", None)
+    return (secured.address, changes) if shown is None else (secured.mutual, {**changes, **secured.shown(shown)})
+
+
 def typed(monkeypatch: pytest.MonkeyPatch, secured: Secured, user: str, *arguments: str, **changes: object) -> int:
     """Run a command as somebody on a machine that is set up for that user."""
+    at, changes = where(secured, changes)
     for name, value in secured.environ(user, **changes).items():
         monkeypatch.setenv(name, value)
-    return main([*arguments, "--log", secured.url(PREFIX)])
+    return main([*arguments, "--log", secured.url(PREFIX, at=at)])
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +147,9 @@ def a_call(call_id: str, began_ns: int) -> list[Any]:
 
 
 def bot_settings(secured: Secured, home: Path, user: str, **changes: object) -> BotSettings:
+    at, changes = where(secured, changes)
     environ = {"EARWITNESS_HOME": str(home), **secured.environ(user, **changes)}
-    return BotSettings.from_env(environ, strict=True, log=secured.url(PREFIX), linger_s=0.05)
+    return BotSettings.from_env(environ, strict=True, log=secured.url(PREFIX, at=at), linger_s=0.05)
 
 
 async def test_bot_and_monitor_do_their_work_with_their_own_rights(granted: Secured, tmp_path: Path) -> None:
@@ -172,6 +181,7 @@ async def test_bot_and_monitor_do_their_work_with_their_own_rights(granted: Secu
     [
         ({"sasl_password": "wrong"}, r"the broker refused user or password; see kafka\.sasl_username"),
         ({"ssl_cafile": None}, r"a certificate that is not trusted .*; see kafka\.ssl_cafile"),
+        ({"shown": "late"}, r"refused our certificate \S+late\.pem, which expired on \S+; renew kafka\.ssl_certfile"),
         ({"user": "nobody"}, rf"user nobody may not write to topic {PREFIX}\.events; grant it: kafka-acls\.sh "),
     ],
 )
@@ -194,7 +204,8 @@ def test_a_bot_that_is_refused_says_so_once_keeps_its_events_and_delivers_them_w
     assert re.search(says, warning)
     assert "\n" not in warning
     assert "-secret" not in warning
-    heir = Writer(bot_settings(granted, tmp_path, "bot"))
+    renewed = {"shown": "client"} if "shown" in changes else {}
+    heir = Writer(bot_settings(granted, tmp_path, "bot", **renewed))
     heir.put(outbound(encode(ev.Health(call_id=call_id, source="heir", seq=0, at_ns=S, wall_ns=time.time_ns()))))
 
     async def arrived() -> list[int]:
@@ -225,12 +236,17 @@ class Both(MemorySink):
         self.writer.put(item)
 
 
-def test_a_call_whose_bot_has_a_wrong_password_is_the_call_that_it_would_have_been(
-    granted: Secured, tmp_path: Path, run_call: RunCall
+@pytest.mark.parametrize(
+    "changes", [pytest.param({"sasl_password": "wrong"}, id="password"), pytest.param({"shown": "late"}, id="expired")]
+)
+def test_a_call_whose_bot_is_refused_is_the_call_that_it_would_have_been(
+    granted: Secured, tmp_path: Path, run_call: RunCall, changes: dict[str, Any]
 ) -> None:
+    at, options = where(granted, changes)
+
     async def refusal() -> LogRefused:
         with pytest.raises(LogRefused) as caught:
-            await granted.open(PREFIX, sasl_password="wrong")
+            await granted.open(PREFIX, at=at, **options)
         return caught.value
 
     error, asked = asyncio.run(refusal()), 0
@@ -260,6 +276,7 @@ def test_a_call_whose_bot_has_a_wrong_password_is_the_call_that_it_would_have_be
     [
         ("worker", {"sasl_password": "wrong"}, "the broker refused user or password"),
         ("worker", {"ssl_cafile": None}, "a certificate that is not trusted"),
+        ("worker", {"shown": "late"}, "late.pem, which expired on "),
         ("deafworker", {}, "user deafworker may not read topic earwitness.events; grant it: kafka-acls.sh "),
         ("mutedworker", {}, "user mutedworker may not read topic earwitness.records; grant it: kafka-acls.sh "),
         ("lonelyworker", {}, "user lonelyworker may not use consumer group earwitness.timeline; grant it: kafka-acls"),
@@ -313,6 +330,7 @@ async def test_a_monitor_that_may_not_publish_waits_says_so_once_and_is_not_read
         ("lonelyworker", {}, 1, [r"FAULT +rights +user lonelyworker may not use consumer group earwitness\.timeline"]),
         ("worker", {"sasl_password": "wrong"}, 1, [r"FAULT +log +.*refused user or password"]),
         ("worker", {"ssl_cafile": None}, 1, [r"FAULT +log +.*certificate that is not trusted"]),
+        ("worker", {"shown": "late"}, 1, [r"FAULT +log +.*refused our certificate \S+late\.pem, which expired on "]),
     ],
 )  # fmt: skip
 def test_doctor_tells_each_missing_right_with_its_remedy(

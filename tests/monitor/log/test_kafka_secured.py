@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 from secured_kafka import Secured
@@ -17,6 +19,21 @@ pytestmark = pytest.mark.kafka
 @pytest.fixture
 def prefix() -> str:
     return f"t{uuid.uuid4().hex[:10]}"
+
+
+@pytest.fixture(params=[ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["TLS 1.2", "TLS 1.3"])
+def tls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ssl.TLSVersion:
+    """The newest TLS that clients of the test speak."""
+    whole = ssl.create_default_context
+
+    def limited(**changes: Any) -> ssl.SSLContext:
+        context = whole(**changes)
+        context.maximum_version = request.param
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", limited)
+    found: ssl.TLSVersion = request.param
+    return found
 
 
 async def test_who_may_writes_and_reads_over_tls(secured: Secured, prefix: str, tmp_path: Path) -> None:
@@ -145,3 +162,34 @@ async def test_what_does_not_fit_is_one_line_that_names_the_setting(
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
     assert time.monotonic() - began < 15
+
+
+async def test_a_client_that_shows_its_certificate_gets_in(secured: Secured, prefix: str) -> None:
+    log = await secured.open(prefix, at=secured.mutual, **secured.shown("client"))
+
+    assert await log.create_topics([TopicSpec(f"{prefix}.events", 1)]) == [f"{prefix}.events"]
+    await log.close()
+
+
+@pytest.mark.parametrize(
+    ("shown", "says"),
+    [
+        pytest.param(
+            "late", r"refused our certificate \S+late\.pem, which expired on 20\d\d-\d\d-\d\d; renew ", id="old"
+        ),
+        pytest.param(
+            "stranger", r"refused our certificate \S+stranger\.pem; see that it trusts who signed", id="other"
+        ),
+        pytest.param(None, r"wants a certificate of ours; set kafka\.ssl_certfile and kafka\.ssl_keyfile", id="none"),
+    ],
+)
+async def test_a_client_whose_certificate_is_refused_is_told_why_in_one_line(
+    secured: Secured, prefix: str, tls: ssl.TLSVersion, shown: str | None, says: str
+) -> None:
+    """With TLS 1.3 the refusal comes when the client believes that it is connected."""
+    del tls
+    with pytest.raises(LogRefused, match=says) as caught:
+        await secured.open(prefix, at=secured.mutual, **(secured.shown(shown) if shown else {}))
+
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)

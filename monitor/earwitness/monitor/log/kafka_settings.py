@@ -43,6 +43,8 @@ class KafkaSettings:
     sasl_username: str | None = None
     sasl_password: str | None = field(default=None, repr=False)
     ssl_context: ssl.SSLContext | None = field(default=None, repr=False)
+    ssl_certfile: Path | None = None
+    """The client's own certificate, which the context has too."""
     client_id: str = "earwitness"
     request_timeout_ms: int = 10_000
     session_timeout_ms: int = 10_000
@@ -90,6 +92,7 @@ def kafka_settings(url: KafkaUrl, given: Mapping[str, object]) -> KafkaSettings:
         sasl_username=username,
         sasl_password=password,
         ssl_context=_tls(values) if protocol.endswith("SSL") else None,
+        ssl_certfile=_path(values, "ssl_certfile") if protocol.endswith("SSL") else None,
         client_id=str(values.get("client_id", "earwitness")),
         request_timeout_ms=_number(values, "request_timeout_ms", 10_000, at_least=1_000),
         session_timeout_ms=_number(values, "session_timeout_ms", 10_000, at_least=1_000),
@@ -150,17 +153,18 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def _tls(values: Mapping[str, object]) -> ssl.SSLContext:
-    def path(name: str) -> str | None:
-        value = values.get(name)
-        if value is None:
-            return None
-        found = Path(str(value)).expanduser()
-        if not found.is_file():
-            raise BadInput(f"no such file: {found}", where=f"kafka.{name}")
-        return str(found)
+def _path(values: Mapping[str, object], name: str) -> Path | None:
+    value = values.get(name)
+    if value is None:
+        return None
+    found = Path(str(value)).expanduser()
+    if not found.is_file():
+        raise BadInput(f"no such file: {found}", where=f"kafka.{name}")
+    return found
 
-    cafile, certfile, keyfile = path("ssl_cafile"), path("ssl_certfile"), path("ssl_keyfile")
+
+def _tls(values: Mapping[str, object]) -> ssl.SSLContext:
+    cafile, certfile, keyfile = (_path(values, name) for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile"))
     try:
         context = ssl.create_default_context(cafile=cafile)
     except (ssl.SSLError, OSError) as error:

@@ -6,7 +6,9 @@ import asyncio
 import os
 import ssl
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from earwitness.monitor.log.certificates import expires
 from earwitness.monitor.log.kafka_library import TOO_LARGE, Connection, KafkaError, kafka_errors
 from earwitness.monitor.log.kafka_settings import KafkaSettings
 from earwitness.monitor.log.protocol import LogError, LogRefused, LogUnavailable, RecordTooLarge
@@ -88,13 +90,18 @@ async def _why(settings: KafkaSettings, server: str) -> LogError:
             await connection.connect()
     except ssl.SSLCertVerificationError as error:
         return LogRefused(f"{name}: {_certificate(error, server)}")
-    except ssl.SSLError:
+    except ssl.SSLError as error:
+        if "ALERT" in (error.reason or "") and "CERTIFICATE" in error.reason:
+            return LogRefused(f"{name}: {_own_certificate(settings, server)}")
         return LogRefused(f"{name}: {server} does not speak TLS as asked; see kafka.security_protocol")
     except TimeoutError:
         return LogUnavailable(f"{name}: {server} does not answer; is it stopped, or behind a firewall?")
     except (KafkaError, OSError) as error:
         if type(error).__name__ in _REFUSALS:
             return in_words(error, Asked(name))
+        # What TLS 1.3 has against our certificate comes when we believe that we are connected.
+        if "CERTIFICATE" in (getattr(error.__cause__, "reason", None) or ""):
+            return LogRefused(f"{name}: {_own_certificate(settings, server)}")
         number = error.errno if isinstance(error, OSError) else None
         if number is None or isinstance(error, (ConnectionResetError, BrokenPipeError)):
             return LogUnavailable(f"{name}: {server} hung up; see that its listener speaks our kafka.security_protocol")
@@ -124,3 +131,14 @@ def _certificate(error: ssl.SSLCertVerificationError, server: str) -> str:
     if code in _HOST_MISMATCH:
         return f"{server} shows a certificate for another address; name the broker as its certificate does"
     return f"{server} shows a certificate that is not trusted ({error.verify_message}); see kafka.ssl_cafile"
+
+
+def _own_certificate(settings: KafkaSettings, server: str) -> str:
+    """What a broker may have against the certificate that we show, or do not show."""
+    own = settings.ssl_certfile
+    if own is None:
+        return f"{server} wants a certificate of ours; set kafka.ssl_certfile and kafka.ssl_keyfile"
+    until = expires(own)
+    if until is not None and until < datetime.now(UTC):
+        return f"{server} refused our certificate {own}, which expired on {until:%Y-%m-%d}; renew kafka.ssl_certfile"
+    return f"{server} refused our certificate {own}; see that it trusts who signed kafka.ssl_certfile"
