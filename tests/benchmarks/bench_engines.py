@@ -24,6 +24,8 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,7 @@ PARTITIONS, BATCH, SPAN_S, WITHIN_S = 4, 2_000, 400, 300
 Decode = Callable[[bytes], AnyRecord | None]
 NEEDED = {
     "turn": (
-        "call_id", "agent", "version", "mode", "labels", "bounds", "event_wall_ns", "final", "retracted", "turn_class",
+        "agent", "version", "mode", "labels", "bounds", "event_wall_ns", "final", "retracted", "turn_class",
         "response_latency_ns", "reason", "unanswered", "overdue", "waited_ns", "at_least_ns", "premature_endpoint",
         "a_on_ns",
     )
@@ -143,11 +145,12 @@ async def earwitness(
     seen, newest = 0, dict[int, int]()
     while seen < records:
         batch = await reader.poll(timeout_s=5, max_records=BATCH)
-        for entry in batch:
-            record = decode(entry.value or b"")
-            if record is not None and record.kind == "turn" and record.final:
-                windows.apply(None, record, part=entry.partition)
-                newest[entry.partition] = record.event_wall_ns
+        for partition, entries in groupby(batch, key=attrgetter("partition")):
+            read = [decode(entry.value or b"") for entry in entries]
+            turns = [one for one in read if one is not None and one.kind == "turn" and one.final]
+            windows.count(turns, part=partition)
+            if turns:
+                newest[partition] = turns[-1].event_wall_ns
         seen += len(batch)
     results: Results = []
     last_ns = max(newest.values()) + 10 * S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -29,6 +30,23 @@ def test_other_kinds_are_passed_over() -> None:
     stage = encode(StageSample(**BASE, service="S", metric="ttfb"))
 
     assert record_lens({"turn": FIELDS})(stage) is None
+
+
+@pytest.mark.parametrize("route", ["ivr", '"},"bounds":"default-1","kind":"overlap","x":"', "é"])
+@pytest.mark.parametrize("key", ["route", "kind", "bounds"])
+@pytest.mark.parametrize("bounds", ["default-1", "b-1"])
+@pytest.mark.parametrize("spaces", [False, True])
+def test_the_kind_is_the_records_own_whatever_it_says_besides(route: str, key: str, bounds: str, spaces: bool) -> None:
+    more: dict[str, Any] = {"labels": {key: route, "z": route}, "bounds": bounds}
+    turn = Turn(**BASE | more, u_on_ns=1, u_off_ns=2, text=route)
+    stage = StageSample(**BASE | more, service=route, metric="ttfb")
+    told = [json.dumps(json.loads(encode(one))).encode() if spaces else encode(one) for one in (turn, stage)]
+
+    found, other = map(record_lens({"turn": FIELDS}), told)
+
+    assert found is not None
+    assert found.labels == turn.labels
+    assert other is None
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.measures.catalogue import BY_NAME, MEASURES, parse
 from earwitness.monitor.measures.classes import kept_long
 from earwitness.monitor.measures.contributions import What, contributions
-from earwitness.monitor.measures.histogram import default_binning, value_slots
+from earwitness.monitor.measures.histogram import UnlikeHistograms, default_binning, value_slots
 from earwitness.monitor.measures.reading import Labels, Reading
 from earwitness.monitor.measures.readout import read_out
 from earwitness.monitor.measures.windows import STEP_OF, Windows
@@ -220,6 +220,41 @@ def test_decoded_records_count_like_those_that_were_made() -> None:
             seen: dict[str, Any] = {"window_s": window_s, "as_of_ns": AS_OF_NS}
             assert decoded.read(measure, **seen) == made.read(measure, **seen)
             assert decoded.worst(measure, **seen) == made.worst(measure, **seen)
+
+
+@pytest.mark.parametrize("measures", [None, ("response_latency",), ("dead_air", "response_latency_all")])
+@pytest.mark.parametrize("as_they_come", [True, False])
+def test_records_counted_at_once_count_as_they_do_one_by_one(
+    measures: tuple[str, ...] | None, as_they_come: bool
+) -> None:
+    draw = random.Random(4)
+    singly, at_once = (Windows(labels={"route": ["ivr"]}, max_label_values=2, measures=measures) for _ in range(2))
+    records = [drawn(draw, number).model_copy(update={"call_id": f"c{number}"}) for number in range(900)]
+    if not as_they_come:
+        records.sort(key=lambda record: record.event_wall_ns)
+    for record in records:
+        singly.apply(None, record)
+
+    at_once.count(records[:300])
+    at_once.count([decode_record_fast(encode(record)) for record in records[300:]])
+
+    for measure in measures or BY_NAME:
+        for window_s in (60, 3_600, 86_400):
+            seen: dict[str, Any] = {"window_s": window_s, "as_of_ns": AS_OF_NS}
+            for where in ((), *singly.groups(["agent", "route"], **seen)):
+                assert at_once.read(measure, **seen, where=where) == singly.read(measure, **seen, where=where)
+            assert at_once.worst(measure, **seen) == singly.worst(measure, **seen)
+    assert at_once.label_sets.refused_values == singly.label_sets.refused_values
+
+
+def test_what_came_before_a_record_under_other_bounds_is_counted() -> None:
+    first = Turn(id="t", call_id="c", agent="a", event_wall_ns=NOW_NS, u_on_ns=0, u_off_ns=S, response_latency_ns=S)
+    windows = Windows()
+
+    with pytest.raises(UnlikeHistograms):
+        windows.count([first, first.model_copy(update={"bounds": "b-1"}), first])
+
+    assert windows.read("response_latency", window_s=60, as_of_ns=AS_OF_NS).n == 1
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,19 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from functools import partial
+from itertools import repeat
+from typing import Any, Final, TypeVar, cast
 
-from earwitness.monitor.log.kafka_clients import new_consumer, stop_consumer
+from earwitness.monitor.log.kafka_clients import is_member, new_consumer, stop_consumer
 from earwitness.monitor.log.kafka_library import KafkaError, RebalanceListener, kafka, kafka_errors
 from earwitness.monitor.log.kafka_settings import KafkaSettings
 from earwitness.monitor.log.kafka_words import Asked, cluster_name, in_words
 from earwitness.monitor.log.protocol import Entry, Gap, LogRefused, LogUnavailable
 
 T = TypeVar("T")
+_entry: Final = cast("Callable[[tuple[Any, ...]], Entry]", partial(cast(Any, tuple).__new__, Entry))
+"""An entry of its fields in order, without the detour that a named tuple's constructor is."""
 _NOT_OURS: tuple[type[Exception], ...] = (
     kafka_errors.CommitFailedError,
     kafka_errors.IllegalStateError,
@@ -34,7 +38,8 @@ class _Watch(RebalanceListener):  # type: ignore[misc]
     def __init__(self, reader: KafkaReader) -> None:
         self._reader = reader
 
-    def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+    async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        await self._reader.part()
         self._reader.revoke()
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
@@ -68,6 +73,9 @@ class KafkaReader:
         self._changes = 0
         self._heard_s = time.monotonic()
         self._stood_at: dict[int, int] | None = None
+        self._hand_over_s = 0.0
+        self._leaving: frozenset[int] = frozenset()
+        self._let_go = asyncio.Event()
         self._closed = False
 
     async def open(self, partitions: int) -> None:
@@ -90,6 +98,17 @@ class KafkaReader:
 
     def _tp(self, number: int) -> Any:
         return kafka.TopicPartition(self._topic, number)
+
+    async def part(self) -> None:
+        """Wait until what is ours was let go of, for as long as `hand_over` said; not where it was lost already."""
+        if not (self._hand_over_s and self._positions and is_member(self._consumer)):
+            return
+        self._let_go.clear()
+        self._leaving = frozenset(self._positions)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._hand_over_s):
+                await self._let_go.wait()
+        self._leaving = frozenset()
 
     def revoke(self) -> None:
         """The group takes everything back, and gives anew: called at each of its changes."""
@@ -164,6 +183,8 @@ class KafkaReader:
             self._check()
             if self._consumer is None:
                 await self._connect()
+            if self._leaving:
+                return []
             if self._group is None:
                 self._take_in_new_partitions()
             if self._fresh:
@@ -212,11 +233,19 @@ class KafkaReader:
             number = tp.partition
             self._positions[number] = records[-1].offset + 1
             self._known(number)
-            entries += [
-                Entry(topic, number, record.offset, (record.key or b"").decode(errors="replace"), record.value,
-                      record.timestamp * 1_000_000)
-                for record in records
-            ]  # fmt: skip
+            # Column by column: half the price of a record at a time, of which there are hundreds of thousands a second.
+            entries += map(
+                _entry,
+                zip(
+                    repeat(topic),
+                    repeat(number),
+                    [record.offset for record in records],
+                    [str(record.key or b"", errors="replace") for record in records],
+                    [record.value for record in records],
+                    [record.timestamp * 1_000_000 for record in records],
+                    strict=False,
+                ),
+            )
         return entries
 
     async def _go_on_at_the_oldest(self, out_of_range: Mapping[Any, int]) -> None:
@@ -290,6 +319,18 @@ class KafkaReader:
         except (KafkaError, OSError, TimeoutError) as error:
             raise in_words(error, self._about) from error
         return mine
+
+    def hand_over(self, within_s: float) -> None:
+        # The others wait for a member that does not come back for one session.
+        self._hand_over_s = min(within_s, self._settings.session_timeout_ms / 3_000)
+
+    @property
+    def leaving(self) -> frozenset[int]:
+        return self._leaving
+
+    async def let_go(self) -> None:
+        self._leaving = frozenset()
+        self._let_go.set()
 
     async def close(self) -> None:
         if self._closed:

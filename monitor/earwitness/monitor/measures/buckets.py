@@ -214,7 +214,7 @@ class Buckets:
             )
         self.tiers = dict(reversed(self.tiers.items()))
         self._finest = self.tiers[min(KEPT_STEPS)]
-        self._step_ns = self._finest.step_ns
+        self.step_ns = self._finest.step_ns
         self._journals: dict[int, Journal] = {}
         """Those of the finest tier that are open."""
         self._newest = -1
@@ -224,7 +224,7 @@ class Buckets:
 
     def journal(self, wall_ns: int, count: int) -> Journal | None:
         """Where to note ``count`` contributions of a moment of wall time, at once; None where nothing of it is kept."""
-        index = wall_ns // self._step_ns
+        index = wall_ns // self.step_ns
         if index > self._newest:
             self._advance(wall_ns, index)
         if self._noted + count > MOST_NOTED:
@@ -244,12 +244,12 @@ class Buckets:
     @property
     def newest_ns(self) -> int | None:
         """Wall time of the newest step; None before anything came."""
-        return None if self._newest < 0 else self._newest * self._step_ns
+        return None if self._newest < 0 else self._newest * self.step_ns
 
     def put_back(self, newest_ns: int, sums: Mapping[tuple[int, int], Sums]) -> None:
         """Take in what `all_sums` gave, by tier and step, as it was when ``newest_ns`` was so."""
-        if newest_ns // self._step_ns > self._newest:
-            self._advance(newest_ns, newest_ns // self._step_ns)
+        if newest_ns // self.step_ns > self._newest:
+            self._advance(newest_ns, newest_ns // self.step_ns)
         for (step_s, index), part in sums.items():
             if step_s in self.tiers:
                 self.tiers[step_s].put(index, part)

@@ -70,6 +70,16 @@ class LabelSets:
         self._latest[call_id] = (asked, number)
         return number
 
+    def number_once(self, record: AnyRecord) -> int:
+        """The set that a record counts under of which nothing will ever be taken away again: its call is not
+        remembered, and what is refused is counted for each such record."""
+        wanted: tuple[str, ...] = (record.agent, record.version or "", record.mode)
+        if len(self.keys) > len(FIXED_KEYS):
+            labels = record.labels
+            wanted += tuple([labels.get(key, "") for key in self.keys[3:]])
+        number = self._numbers.get(wanted)
+        return self._admit(wanted) if number is None else number
+
     def labels_of(self, number: int) -> Labels:
         """The sorted pairs of a set."""
         return self._labels[number]

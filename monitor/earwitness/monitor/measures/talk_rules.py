@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from earwitness.monitor.contract.records import Turn
 from earwitness.monitor.measures.slots import AT_LEAST, CENSORED, COUNT, DENOMINATOR, INVALID, VALUES
 from earwitness.monitor.measures.tally import (
     LEAST_NS,
@@ -26,6 +27,7 @@ PREMATURE: Final = "premature_endpoint"
 
 _CALLER_TURN: Final = ("agent_interruption", DENOMINATOR, 1)
 _HEADLINE: Final = "response_latency"
+_LEAST_HEADLINE_NS: Final = LEAST_NS[_HEADLINE]
 _CUT_OFF: Final = named(_HEADLINE, PREMATURE)
 _ELIGIBLE: Final = eligible(_HEADLINE)
 _ELIGIBLE_CUT_OFF: Final = (eligible(_CUT_OFF), count(_CUT_OFF))
@@ -81,6 +83,15 @@ def headline(fields: Fields) -> Tallies:
     elif reason is not None:
         found.append(count(_HEADLINE, f"reason/{reason}"))
     return found
+
+
+def plain_latency_ns(turn: Turn) -> int | None:
+    """The response latency of a `Turn` for which `headline` says that and nothing else; None: it says what it says."""
+    latency_ns, a_on_ns = turn.response_latency_ns, turn.a_on_ns
+    if latency_ns is None or turn.premature_endpoint or turn.turn_class != "eligible":
+        return None
+    longest_ns = LONGEST_CALL_NS if a_on_ns is None or a_on_ns > LONGEST_CALL_NS else a_on_ns
+    return latency_ns if _LEAST_HEADLINE_NS <= latency_ns <= longest_ns else None
 
 
 def _waits(fields: Fields) -> bool:
