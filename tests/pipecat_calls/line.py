@@ -108,8 +108,7 @@ class CallerIn(BaseInputTransport):
             self._agent_edge_s = self._now_s()
             self._agent_turns += self._agent_talks
 
-    def _begins(self, say: Say, answered: bool) -> bool:
-        now = self._now_s()
+    def _begins(self, say: Say, answered: bool, now: float) -> bool:
         if say.at_s is not None:
             return bool(now >= say.at_s)
         since_edge = now - self._agent_edge_s
@@ -122,6 +121,7 @@ class CallerIn(BaseInputTransport):
 
     async def _microphone(self) -> None:
         began, sent = time.monotonic(), 0
+        began_s = self._now_s()
         chunk = round(CHUNK_S * CALLER_RATE)
         quiet = silence(CHUNK_S, CALLER_RATE).tobytes()
         number, position, turns_seen = 0, -1, -1
@@ -129,12 +129,16 @@ class CallerIn(BaseInputTransport):
         pcm: Samples = silence(0, CALLER_RATE)
         while True:
             await asyncio.sleep(max(0.0, began + sent * CHUNK_S - time.monotonic()))
+            now_s, due_s = self._now_s(), began_s + sent * CHUNK_S
+            if now_s - due_s > CHUNK_S:  # the loop was blocked: what is taken only now was said in its time
+                now_s = due_s
             sent += 1
             lines = self._script.lines
-            if position < 0 and number < len(lines) and self._begins(lines[number], self._agent_turns != turns_seen):
+            answered = self._agent_turns != turns_seen
+            if position < 0 and number < len(lines) and self._begins(lines[number], answered, now_s):
                 position = 0
                 pcm = self._pcm[number] if number in self._pcm else speech(lines[number].seconds, CALLER_RATE)
-                said_s = self._now_s() - CHUNK_S  # a frame that arrives now was said before
+                said_s = now_s - CHUNK_S  # a frame that arrives now was said before
                 self._transport.truth.caller.append((said_s, said_s + len(pcm) / CALLER_RATE))
             if not self.flows:
                 continue

@@ -75,7 +75,7 @@ def test_both_sides_lie_where_they_were_heard(tmp_path: Path) -> None:
 def test_gaps_are_filled_with_silence_and_memory_stays_bounded(tmp_path: Path) -> None:
     recording = CallRecording(tmp_path, "call", AtOnce())
     for start_s in (1, 10, 300):
-        recording.caller.add(Chunk(tone(100, CLIP_HZ), CLIP_HZ, 1, start_s * S + 100 * MS), None)
+        recording.caller.arrived([Chunk(tone(100, CLIP_HZ), CLIP_HZ, 1, start_s * S + 100 * MS)])
     recording.close()
 
     assert recording.path is not None
@@ -92,11 +92,28 @@ def test_jitter_does_not_tear_the_track(tmp_path: Path) -> None:
     for number in range(100):
         late_ns = 0 if number % 3 else 11 * MS
         piece = tone(2_000, CLIP_HZ)[number * 640 : (number + 1) * 640]
-        recording.caller.add(Chunk(piece, CLIP_HZ, 1, 1 * S + (number + 1) * 20 * MS + late_ns), None)
+        recording.caller.arrived([Chunk(piece, CLIP_HZ, 1, 1 * S + (number + 1) * 20 * MS + late_ns)])
     recording.close()
 
     assert recording.path is not None
     track = samples(recording.path)[RATE_HZ : 3 * RATE_HZ, 0].astype(int)
+    assert np.abs(np.diff(track)).max() < 700  # a tone without a break
+
+
+def test_a_burst_behind_a_blocked_loop_lies_where_it_was_spoken(tmp_path: Path) -> None:
+    recording = CallRecording(tmp_path, "call", AtOnce())
+    ear, heard = CallerEar(recording.caller), tone(4_000, CLIP_HZ)
+    pieces = [
+        Chunk(heard[at : at + 640], CLIP_HZ, 1, 1 * S + due_ms * MS if not 1_000 < due_ms < 2_500 else 3_500 * MS)
+        for due_ms, at in ((20 + at // 32, at) for at in range(0, len(heard), 640))
+    ]
+    ear.hear(pieces[:50])
+    ear.hear(pieces[50:140])
+    ear.hear(pieces[140:])
+    recording.close()
+
+    assert recording.path is not None
+    track = samples(recording.path)[RATE_HZ + 100 : 5 * RATE_HZ - 100, 0].astype(int)
     assert np.abs(np.diff(track)).max() < 700  # a tone without a break
 
 
@@ -115,7 +132,7 @@ def test_what_was_queued_and_thrown_away_is_not_on_the_file(tmp_path: Path) -> N
 def test_a_process_that_is_killed_leaves_a_file_that_can_be_read(tmp_path: Path) -> None:
     recording = CallRecording(tmp_path, "call", AtOnce())
     for number in range(500):
-        recording.caller.add(Chunk(tone(20, CLIP_HZ), CLIP_HZ, 1, (number + 1) * 20 * MS), None)
+        recording.caller.arrived([Chunk(tone(20, CLIP_HZ), CLIP_HZ, 1, (number + 1) * 20 * MS)])
 
     assert recording.path is not None
     raw = recording._file._raw
@@ -144,7 +161,7 @@ def test_a_name_that_is_taken_gets_a_number_and_nothing_is_overwritten(tmp_path:
     paths = []
     for _ in range(3):
         recording = CallRecording(tmp_path / "made", "call", AtOnce())
-        recording.caller.add(Chunk(tone(100, CLIP_HZ), CLIP_HZ, 1, 1 * S), None)
+        recording.caller.arrived([Chunk(tone(100, CLIP_HZ), CLIP_HZ, 1, 1 * S)])
         recording.close()
         assert recording.path is not None
         paths.append(recording.path)
@@ -158,7 +175,7 @@ def test_a_folder_that_cannot_be_written_ends_the_recording_and_says_why(tmp_pat
     blocked.write_text("not a folder", encoding="utf-8")
     recording = CallRecording(blocked, "call", AtOnce())
     for number in range(500):
-        recording.caller.add(Chunk(tone(20, CLIP_HZ), CLIP_HZ, 1, (number + 1) * 20 * MS), None)
+        recording.caller.arrived([Chunk(tone(20, CLIP_HZ), CLIP_HZ, 1, (number + 1) * 20 * MS)])
     recording.close()
 
     assert recording.failed is not None
@@ -172,7 +189,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_call(tmp_path: Path, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", lambda *_: really_open("/dev/full", os.O_WRONLY))
         for number in range(500):
-            recording.caller.add(Chunk(tone(20, CLIP_HZ), CLIP_HZ, 1, (number + 1) * 20 * MS), None)
+            recording.caller.arrived([Chunk(tone(20, CLIP_HZ), CLIP_HZ, 1, (number + 1) * 20 * MS)])
         recording.close()
 
     assert recording.failed is not None
@@ -185,11 +202,11 @@ def test_a_disk_that_stalls_costs_audio_and_never_memory(tmp_path: Path) -> None
     disk.submit(release.wait)
     recording = CallRecording(tmp_path, "call", disk)
     for second in range(120):
-        recording.caller.add(Chunk(tone(1_000, CLIP_HZ), CLIP_HZ, 1, (second + 1) * S), None)
+        recording.caller.arrived([Chunk(tone(1_000, CLIP_HZ), CLIP_HZ, 1, (second + 1) * S)])
     waiting = recording._submitted - recording._file.appended
     release.set()
     for second in range(120, 140):
-        recording.caller.add(Chunk(tone(1_000, CLIP_HZ), CLIP_HZ, 1, (second + 1) * S), None)
+        recording.caller.arrived([Chunk(tone(1_000, CLIP_HZ), CLIP_HZ, 1, (second + 1) * S)])
     recording.close()
     disk.shutdown()
 

@@ -146,6 +146,33 @@ def test_a_gap_inside_a_batch_is_a_gap_all_the_same() -> None:
     assert [fields["state"] for fields in of_kind(facts, events.AudioGap)] == ["stopped", "resumed"]
 
 
+def behind_a_block(kept: range) -> list[Fact]:
+    """A caller who speaks throughout; 3 s of it come in one burst, and of those the chunks ``kept``."""
+    ear = CallerEar()
+    made = list(chunks(scene(("appointment", "number")), 320))
+    first = round(scene(("appointment", "number")).segments_s[0][0] * 50) + 25
+    late_ns = made[first + 150][1]
+    late = [Chunk(made[first + i][0], CLIP_HZ, 1, late_ns) for i in kept]
+    facts = ear.hear([Chunk(audio, CLIP_HZ, 1, at_ns) for audio, at_ns in made[:first]])
+    facts += ear.hear([*late, *(Chunk(audio, CLIP_HZ, 1, at_ns) for audio, at_ns in made[first + 151 : first + 160])])
+    return facts + ear.hear([Chunk(audio, CLIP_HZ, 1, at_ns) for audio, at_ns in made[first + 160 :]])
+
+
+def test_a_burst_that_has_everything_is_no_gap_and_its_speech_lies_where_it_was_said() -> None:
+    facts = behind_a_block(range(151))
+    plain = listen(CallerEar(), ("appointment", "number"))
+
+    assert of_kind(facts, events.AudioGap) == []
+    for kind in (events.SpeechStarted, events.SpeechEnded):
+        told = [fields["edge_ns"] for fields in of_kind(facts, kind)]
+        assert told == [pytest.approx(fields["edge_ns"], abs=20 * MS) for fields in of_kind(plain, kind)]
+
+
+def test_a_burst_that_lacks_more_than_a_gap_is_one() -> None:
+    assert of_kind(behind_a_block(range(60, 151)), events.AudioGap)
+    assert of_kind(behind_a_block(range(40, 151)), events.AudioGap) == []
+
+
 def test_a_rate_that_changes_in_mid_call_is_followed() -> None:
     ear = CallerEar()
     facts = listen(ear, ("number",))

@@ -22,6 +22,7 @@ class Hooks:
         self._words = families.words
         self._line = families.line
         self._runs = families.runs
+        self._vad_audio = families.speech.vad_audio
         self._on: list[tuple[Any, str, Any]] = []
         self._leaving: dict[type[Any], Callable[[int, Any], None]] = {}
         for name, left in (
@@ -44,6 +45,10 @@ class Hooks:
         for part in (parts.user_aggregator, parts.turn_processor):
             if part is not None:
                 self.listen(part, "on_user_turn_idle", self._idle)
+        for part in (parts.user_aggregator, parts.vad_processor):
+            if getattr(part, "_vad_controller", None) is not None:
+                self.listen(part, "on_before_process_frame", self._vad_audio.looked_at)
+                self.listen(part, "on_before_push_frame", self._vad_audio.says)
         line = transport if transport is not None else parts.transport
         if line is not None:
             for event, make in self._line.hooks().items():

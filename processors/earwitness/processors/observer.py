@@ -273,14 +273,14 @@ class CallObserver(BaseObserver):
         self._record.ledger.errors += 1
         self._pulse.note_error(error)
 
-    def tick(self, at_ns: int) -> None:
-        """Twice a second: what no frame tells."""
+    def tick(self, at_ns: int, *, late: bool = False) -> None:
+        """Twice a second: what no frame tells; ``late``: the loop was blocked, and frames may wait behind it."""
         try:
             if self._ended or not self._clock.running or len(self._backlog) > 0:
                 return
             if self._started:
                 self._catch_up(at_ns)
-                self._families.tick(at_ns)
+                self._families.tick(at_ns, late=late)
         except Exception as error:
             self._fault(error)
 

@@ -11,6 +11,8 @@ from earwitness.processors.recorder import Recorder
 from earwitness.processors.sink import Sink
 
 BEAT_S: Final = 0.5
+LATE_S: Final = 0.15
+"""A beat later than this tells of a blocked loop."""
 HEALTH_S: Final = 60.0
 STUCK_S: Final = 20.0
 """A pipeline that was told to end and has not moved for this long will not end."""
@@ -23,7 +25,7 @@ class Watched(Protocol):
 
     frames_seen: int
 
-    def tick(self, at_ns: int) -> None: ...
+    def tick(self, at_ns: int, *, late: bool = False) -> None: ...
 
     def start(self, at_ns: int) -> None: ...
 
@@ -86,7 +88,7 @@ class Pulse:
             at_ns = self._clock.now_ns()
             observer = self._observer
             if observer is not None:
-                observer.tick(at_ns)
+                observer.tick(at_ns, late=now_s - self._due_s > LATE_S)
                 if self._clock.running and self._end is None and observer.stuck(at_ns, round(self._stuck_s * 1e9)):
                     self._end = loop.create_task(observer.finalise(stuck=True))
             if now_s >= self._next_health_s:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import wave
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import IO
@@ -133,24 +134,37 @@ class RecordedTrack:
         self._clock = SampleClock(RATE_HZ)
         self._next = 0
 
-    def add(self, chunk: Chunk, start_ns: int | None) -> None:
-        """Lay a chunk where it began to play, or where its arrival says that it was spoken."""
+    def add(self, chunk: Chunk, start_ns: int) -> None:
+        """Lay a chunk where it began to play."""
+        self._follow(chunk)
+        self._recording.settle(chunk.arrival_ns)
+        self._lay(chunk, start_ns)
+
+    def arrived(self, chunks: Sequence[Chunk]) -> None:
+        """Lay chunks of one form where their arrivals say that they were spoken: late ones are dated together."""
+        self._follow(chunks[0])
+        first = self._clock.end
+        for chunk in chunks:
+            self._clock.arrived(len(chunk.audio) // (2 * chunk.channels), chunk.arrival_ns)
+        self._recording.settle(self._clock.at_ns(first))
+        for chunk in chunks:
+            self._lay(chunk, self._clock.at_ns(first))
+            first += len(chunk.audio) // (2 * chunk.channels)
+        self._recording.settle(chunks[-1].arrival_ns)
+
+    def _follow(self, chunk: Chunk) -> None:
         form = (chunk.rate_hz, chunk.channels)
         if form != self._form:
             self._form = form
             self._resampler = Resampler(chunk.rate_hz, RATE_HZ)
             self._clock = SampleClock(chunk.rate_hz)
+
+    def _lay(self, chunk: Chunk, start_ns: int) -> None:
         whole = len(chunk.audio) - len(chunk.audio) % (2 * chunk.channels)
-        pcm = one_channel(chunk.audio[:whole], chunk.channels)
-        if start_ns is None:
-            first = self._clock.end
-            self._clock.arrived(pcm.size, chunk.arrival_ns)
-            start_ns = self._clock.at_ns(first)
         position = max(0, start_ns) * RATE_HZ // 1_000_000_000
         if abs(position - self._next) > LOOSE_S * RATE_HZ:
             self._next = position
-        laid = self._resampler.feed(pcm)
-        self._recording.settle(chunk.arrival_ns)
+        laid = self._resampler.feed(one_channel(chunk.audio[:whole], chunk.channels))
         self._recording.lay(self._side, self._next, laid)
         self._next += laid.size
 

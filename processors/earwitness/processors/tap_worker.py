@@ -1,7 +1,7 @@
 """Runs an ear off the event loop: the loop appends chunks and, ten times a second, hands them to one thread.
 
 All taps of a process share that thread, so what an ear costs a call on the loop is an append and a tenth of a hop. A
-fault in here is counted and costs the tap, never the call.
+fault in here is counted and costs the tap, never the call. A burst of audio is handed over whole (``bursts``).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import structlog
 
 from earwitness.monitor.contract import events
+from earwitness.processors.bursts import Bursts
 from earwitness.processors.one_thread import OneThread
 from earwitness.processors.voice_activity import Chunk, Ear, Fact, Mark, unobservable
 
@@ -68,6 +69,8 @@ class Tap:
         self._pending: deque[Chunk | Mark] = deque()
         self._pending_bytes = 0
         self._pending_s = 0.0
+        self._bursts = Bursts()
+        self._bursting = False
         self._job: asyncio.Future[_Outcome] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._restless = False
@@ -92,13 +95,18 @@ class Tap:
         self._pending.append(item)
         if isinstance(item, Chunk):
             self._pending_bytes += len(item.audio)
-            self._pending_s += len(item.audio) / (2 * max(1, item.channels) * max(1, item.rate_hz))
+            duration_s = len(item.audio) / (2 * max(1, item.channels) * max(1, item.rate_hz))
+            self._pending_s += duration_s
+            if self._party == "caller":  # the agent's transport takes audio as fast as it likes
+                self._bursting = self._bursts.heard(duration_s, item.arrival_ns)
+                if self._pending_bytes > PENDING_BYTES // 2:
+                    self._bursting = False
             while self._pending_bytes > PENDING_BYTES:
                 dropped = self._pending.popleft()
                 if isinstance(dropped, Chunk):
                     self._pending_bytes -= len(dropped.audio)
                     self.overflowed += 1
-        if self._pending_s >= BATCH_S:
+        if self._pending_s >= BATCH_S and not self._bursting:
             self._submit()
         if self._timer is None:
             self._arm()
@@ -130,7 +138,8 @@ class Tap:
         if self._closed or self.off:
             return
         late = asyncio.get_running_loop().time() - due_s > LATE_TICK_S
-        if not late and not self._hopped and (self._pending or self._restless):
+        self._bursting = self._bursting and (late or self._bursts.on(self._now_ns()))
+        if not late and not self._hopped and not self._bursting and (self._pending or self._restless):
             self._submit()
         if late or self._hopped or self._pending or self._restless:
             self._arm()
@@ -181,7 +190,7 @@ class Tap:
         except Exception as error:
             self.errors += 1
             _log.warning("a tap's fact could not be reported", party=self._party, error=repr(error))
-        if self._pending_s >= BATCH_S and not self._closed and not self.off:
+        if self._pending_s >= BATCH_S and not self._bursting and not self._closed and not self.off:
             self._submit()
 
     def _report(self, outcome: _Outcome) -> None:

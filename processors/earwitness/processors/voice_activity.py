@@ -32,6 +32,10 @@ class Chunk:
     arrival_ns: int
     participant: str | None = None
 
+    @property
+    def duration_ns(self) -> int:
+        return len(self.audio) // (2 * max(1, self.channels)) * 1_000_000_000 // max(1, self.rate_hz)
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -53,8 +57,12 @@ class Fact:
 class Track(Protocol):
     """Where a party's audio goes besides: one side of a recording."""
 
-    def add(self, chunk: Chunk, start_ns: int | None) -> None:
-        """``start_ns``: when the chunk begins to play; None: its arrival says."""
+    def add(self, chunk: Chunk, start_ns: int) -> None:
+        """``start_ns``: when the chunk begins to play."""
+        ...
+
+    def arrived(self, chunks: Sequence[Chunk]) -> None:
+        """Chunks of one stream that their arrivals date, a burst of late ones whole."""
         ...
 
     def cut(self, at_ns: int) -> None:
@@ -85,7 +93,8 @@ class Ear(Protocol):
 
 class CallerEar:
     """Caller speech from arrival-stamped audio, for each participant apart; gaps in it (A22), up to the mark that the
-    pipeline ends: audio that stays away behind it is no fault of the line."""
+    pipeline ends: audio that stays away behind it is no fault of the line. Nor is audio missing that came late, in one
+    burst, behind a blocked event loop: its speech is placed where its samples stand."""
 
     def __init__(self, track: Track | None = None, *, ending: bool = False) -> None:
         self._track = track
@@ -101,7 +110,7 @@ class CallerEar:
     def hear(self, items: Sequence[Chunk | Mark]) -> list[Fact]:
         facts: list[Fact] = []
         streams: dict[tuple[str | None, int, int], list[Chunk]] = {}
-        for item in items:
+        for number, item in enumerate(items):
             if isinstance(item, Mark):
                 if item.kind == "ending" and not self._ending:
                     facts += self._listen(streams)
@@ -110,8 +119,9 @@ class CallerEar:
                     self._ending = True
                 continue
             last_ns = self._last_audio_ns
-            late = last_ns is not None and not self._ending and item.arrival_ns - last_ns >= GAP_NS
-            if last_ns is not None and (self._in_gap or late):
+            away_ns = 0 if last_ns is None or self._ending else item.arrival_ns - last_ns
+            missing = away_ns >= GAP_NS and away_ns - made_up_ns(items, number) >= GAP_NS
+            if last_ns is not None and (self._in_gap or missing):
                 facts += self._listen(streams)
                 streams = {}
                 facts += self.idle(item.arrival_ns)
@@ -128,8 +138,7 @@ class CallerEar:
             if detector is None:
                 continue
             if self._track is not None:
-                for chunk in stream:
-                    self._track.add(chunk, None)
+                self._track.arrived(stream)
             edges = detector.feed_all([(chunk.audio, chunk.arrival_ns) for chunk in stream])
             facts.extend(_speech("caller", edge, participant) for edge in edges)
         return facts
@@ -171,6 +180,18 @@ class CallerEar:
         return detector
 
 
+def made_up_ns(items: Sequence[Chunk | Mark], number: int) -> int:
+    """How much of a delay the chunks behind this one make up for: so much of what seemed to be missing came late."""
+    first = items[number]
+    assert isinstance(first, Chunk)
+    most_ns = audio_ns = 0
+    for chunk in items[number + 1 :]:
+        if isinstance(chunk, Chunk) and chunk.participant == first.participant:
+            audio_ns += chunk.duration_ns
+            most_ns = max(most_ns, audio_ns - (chunk.arrival_ns - first.arrival_ns))
+    return most_ns
+
+
 class AgentEar:
     """The agent's audible speech from audio that its transport has written.
 
@@ -202,8 +223,7 @@ class AgentEar:
             return []
         if (item.rate_hz, item.channels) == self._refused or item.rate_hz < 1 or item.channels < 1:
             return []
-        duration_ns = len(item.audio) // (2 * item.channels) * 1_000_000_000 // item.rate_hz
-        start_ns = self._playout.written(duration_ns, item.arrival_ns)
+        start_ns = self._playout.written(item.duration_ns, item.arrival_ns)
         if self._track is not None:
             self._track.add(item, start_ns)
         try:

@@ -52,9 +52,9 @@ class Families:
             self.dispatch.add_class(kind, handler)
         self.dispatch.add(identity.frames())
 
-    def tick(self, at_ns: int) -> None:
-        """Notice what no frame tells."""
-        self.speech.tick(at_ns)
+    def tick(self, at_ns: int, *, late: bool = False) -> None:
+        """Notice what no frame tells; ``late``: behind a blocked loop."""
+        self.speech.tick(at_ns, late=late)
         self.written.tick(at_ns)
 
     def told(self, now: Moments, identity: Identity) -> None:
