@@ -25,12 +25,12 @@ from earwitness.consumers.worker import Worker
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.wire import decode_record, encode
 from earwitness.monitor.log.memory import MemoryLog, MemoryReader
-from earwitness.monitor.log.protocol import Log, Outgoing
+from earwitness.monitor.log.protocol import Entry, Log, Outgoing
 from earwitness.monitor.log.topics import topic_name
 from earwitness.monitor.measures.slots import CLASSES, RESTATED, STRIDE
 from earwitness.monitor.measures.windows import Windows
 
-EVENTS = "earwitness.events"
+EVENTS, STATE = "earwitness.events", "earwitness.state"
 S = 1_000_000_000
 SETTINGS = MonitorSettings(metrics=False, poll_s=0.0, gather_s=0.0, keep_every_s=0.0)
 
@@ -76,9 +76,16 @@ class GroupReader:
         self._reader = reader
         self._log = log
         self.given_up = False
+        self.leaving: frozenset[int] = frozenset()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
+
+    async def poll(self, *, timeout_s: float, max_records: int = 2_000) -> Sequence[Entry]:
+        return [] if self.leaving else await self._reader.poll(timeout_s=timeout_s, max_records=max_records)
+
+    async def let_go(self) -> None:
+        self.leaving = frozenset()
 
     async def commit(self, positions: Mapping[int, int]) -> Mapping[int, int]:
         self._log.count()
@@ -148,6 +155,7 @@ class Site:
     settings: MonitorSettings = SETTINGS
     lives: list[Life] = field(default_factory=list)
     stops: int = 0
+    handed_over: int = 0
     doubts: list[str] = field(default_factory=list)
     sent: int = 0
 
@@ -163,10 +171,30 @@ class Site:
         self.lives.remove(life)
         await life.end()
 
+    async def take_away(self, life: Life, most_writes: int) -> None:
+        """Tell a worker that the group takes back what it has, in good order: it may hand it over until it is stopped,
+        or the group waits no more. One that the group has given up is told too late and may write no state."""
+        life.reader.leaving = frozenset(life.reader.positions())
+        before = await self.log.end_positions(STATE)
+        self.log.left = self.draw.randrange(most_writes)
+        try:
+            await life.step(tick=False)
+        except Stop:
+            self.stops += 1
+            await self.bury(life)
+        else:
+            self.handed_over += not life.reader.given_up
+        finally:
+            self.log.left, life.reader.leaving = None, frozenset()
+        assert not life.reader.given_up or await self.log.end_positions(STATE) == before
+
     async def run(self, *, workers: int, most_writes: int, zombies: bool = False) -> None:
         """Until all events are sent and handled: any worker may be stopped at any write, and is begun again."""
         while self.sent < len(self.events):
             while len(self.lives) < workers:
+                for life in list(self.lives):
+                    if self.draw.random() < 0.7:
+                        await self.take_away(life, 2 * most_writes)
                 self.lives.append(await Life.begin(self.log, self.clock, self.settings))
             if self.draw.random() < 0.15:
                 await self.send(self.draw.randint(1, 8))

@@ -63,6 +63,7 @@ async def test_workers_that_share_partitions_stopped_anywhere(seed: int, some_ca
     await check(several)
 
     assert several.stops > 5
+    assert several.handed_over > 2
     assert several.doubts == []
 
 
@@ -126,6 +127,30 @@ def a_call_not_looked_at_as_it_was(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ResumedCall, "__init__", wrong)
 
 
+def handed_over_after_it_was_lost(patch: pytest.MonkeyPatch) -> None:
+    """Whatever the group says."""
+    right = keeper.Keeper._commit
+
+    async def wrong(self: keeper.Keeper, hands: Any, offsets: Any) -> Any:
+        await right(self, hands, offsets)
+        return offsets.keys()
+
+    patch.setattr(keeper.Keeper, "_commit", wrong)
+
+
+def handed_over_with_the_position_of_the_reader(patch: pytest.MonkeyPatch) -> None:
+    """Which may have been read and not be folded."""
+    right = keeper.Keeper._hand_over
+
+    async def wrong(self: keeper.Keeper, hands: Any) -> None:
+        ends = await self._log.end_positions(self._topic.events)
+        for partition, part in self.parts.items():
+            part.next_offset = ends[partition]
+        await right(self, hands)
+
+    patch.setattr(keeper.Keeper, "_hand_over", wrong)
+
+
 def strangers_unnoticed(patch: pytest.MonkeyPatch) -> None:
     async def wrong(*_: Any) -> dict[int, int]:
         return {}
@@ -142,6 +167,8 @@ def strangers_unnoticed(patch: pytest.MonkeyPatch) -> None:
         pytest.param(nothing_known_of_what_was_published, False, id="snapshot without its revisions"),
         pytest.param(reading_on_where_the_group_stands, False, id="reading on where the group stands"),
         pytest.param(a_call_not_looked_at_as_it_was, False, id="a call not looked at as it was"),
+        pytest.param(handed_over_after_it_was_lost, True, id="handed over after it was lost"),
+        pytest.param(handed_over_with_the_position_of_the_reader, True, id="handed over with the reader's position"),
         pytest.param(strangers_unnoticed, True, id="nobody looks who else wrote"),
     ],
 )

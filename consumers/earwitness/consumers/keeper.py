@@ -2,13 +2,14 @@
 
 A partition that is given to this worker is loaded from the state topic and read on from the offset that its state
 goes with; where there is none, or any doubt about it, it is folded again from the log. What changed is written every
-few seconds, and only then are offsets committed. One that is taken away is forgotten.
+few seconds, and only then are offsets committed. When one is taken away in good order, what changed of it is written
+before, so that its next owner has nothing to read again; then it is forgotten.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,6 +31,8 @@ from earwitness.monitor.log.protocol import Entry, Log, Outgoing, Reader
 from earwitness.monitor.measures import saved_cases
 
 S: Final = 1_000_000_000
+HAND_OVER_S: Final = 2.0
+"""How long a rebalance is held up at most (and a third of a session at most) for what changed to be written."""
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -46,6 +49,10 @@ class Part:
     since_ns: int | None
     quiet: bool
     """What is folded was published by an earlier run."""
+    saved_to: int = 0
+    """The position that the group was last told, or may be told without any harm."""
+    left: bool = False
+    """It was handed over: nothing of it is folded or judged unless it comes back."""
     behind: bool = True
     """The past is still being read: of what changes only the last is published, when it is read."""
     misplaced: bool = True
@@ -97,6 +104,8 @@ class Keeper:
         self._was_settled = False
         self._turn = 0
         handler.part_of = self._part_of
+        if settings.keep_state:
+            reader.hand_over(HAND_OVER_S)
 
     @property
     def settled(self) -> bool:
@@ -142,7 +151,7 @@ class Keeper:
         taken: list[Entry] = []
         for entry in entries:
             part = self.parts.get(entry.partition)
-            if part is None or entry.partition in misplaced or entry.offset < part.next_offset:
+            if part is None or part.left or entry.partition in misplaced or entry.offset < part.next_offset:
                 continue
             if part.quiet and entry.offset >= part.published_to:
                 continue  # read again when what comes before it is settled
@@ -160,6 +169,9 @@ class Keeper:
             for part in self.parts.values():
                 # What is held is right whoever had the partition meanwhile; what he wrote is seen when we write.
                 part.misplaced = True
+                if part.left:
+                    part.left = False
+                    self._fold.behind.discard(part.state.partition)
             self._seen_changes = changes
         busy = {partition for partitions in self._loads.values() for partition in partitions}
         missing = frozenset(owned - self.parts.keys() - busy)
@@ -217,6 +229,7 @@ class Keeper:
             loaded.goal,
             loaded.since_ns,
             quiet=loaded.next_offset < loaded.published_to,
+            saved_to=loaded.published_to,
             all_anew=loaded.restored is None,
         )
         self._fold.behind.add(partition)
@@ -252,12 +265,14 @@ class Keeper:
     async def keep(self, hands: Hands, *, at_end: bool = False) -> None:
         """Note who has caught up; write and commit when it is time, or at the end."""
         self._note_progress()
+        if self._reader.leaving:
+            await self._hand_over(hands)
         now_ns = self._clock_ns()
         # Until it is there for the first time, a worker has nothing to write that could not wait.
         self._was_settled = self._was_settled or self.settled
         if not at_end and not self._was_settled:
             return
-        ready = {p: part for p, part in self.parts.items() if not part.behind}
+        ready = {p: part for p, part in self.parts.items() if not part.behind and not part.left}
         if not at_end and self._loading.keeps:
             # One at a time, so that events do not wait for long.
             due = [p for p, part in ready.items() if now_ns - part.kept_ns >= self._settings.keep_every_s * S]
@@ -273,9 +288,26 @@ class Keeper:
             offsets = {p: part.next_offset for p, part in ready.items()}
             await self._commit(hands, offsets)
 
-    async def _commit(self, hands: Hands, offsets: Mapping[int, int]) -> None:
+    async def _hand_over(self, hands: Hands) -> None:
+        """Write what changed of partitions that are about to be taken away, those first that waited longest, until the
+        group waits no more. Of one that is lost already nothing is written: the group itself is asked."""
+        leaving = {p: part for p, part in self.parts.items() if p in self._reader.leaving and not part.behind}
+        if leaving and self._loading.keeps:
+            ours = await self._commit(hands, {p: part.saved_to for p, part in leaving.items()})
+            for partition, part in sorted(leaving.items(), key=lambda one: one[1].kept_ns):
+                if partition in ours and partition in self._reader.leaving:
+                    await self._write(hands, {partition: part})
+        for part in leaving.values():
+            part.left = True
+            self._fold.behind.add(part.state.partition)
+        await self._reader.let_go()
+
+    async def _commit(self, hands: Hands, offsets: Mapping[int, int]) -> Collection[int]:
         kept = await hands.answered(lambda: self._reader.commit(offsets), "commit")
         self.commits_refused += len(offsets) - len(kept)
+        for partition in kept:
+            self.parts[partition].saved_to = offsets[partition]
+        return kept.keys()
 
     def _note_progress(self) -> None:
         positions = self._reader.positions()
@@ -311,6 +343,10 @@ class Keeper:
         for batch in batches:
             await hands.append(batch)
         await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.data])
+        for partition in snapshots.keys() - self._reader.positions().keys():
+            # Lost meanwhile: without its manifest what was written counts for nothing.
+            ready[partition].all_anew = True
+            del snapshots[partition], offsets[partition]
         await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.manifest])
         await self._commit(hands, offsets)
         await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.after])

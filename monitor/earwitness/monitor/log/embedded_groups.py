@@ -15,9 +15,10 @@ from earwitness.monitor.log.embedded_members import is_dead
 
 
 def tend(
-    file: LogFile, group: str, topic: TopicRow, member: str, *, now_ns: int, session_ns: int
-) -> dict[int, int | None]:
-    """Say that this member lives, take and give partitions; what it owns now, with the committed position of each.
+    file: LogFile, group: str, topic: TopicRow, member: str, *, now_ns: int, session_ns: int, hold: bool = False
+) -> tuple[dict[int, int | None], frozenset[int]]:
+    """Say that this member lives, take and give partitions; what it owns now, with the committed position of each, and
+    what of it is due to others: nothing, unless the member would ``hold`` what it has for now.
 
     Raises sqlite3.Error.
     """
@@ -46,17 +47,18 @@ def tend(
             row[0]
             for row in db.execute("SELECT number FROM owners WHERE grp = ? AND topic = ? AND member = ?", (*us, member))
         }
-        db.executemany(
-            "DELETE FROM owners WHERE grp = ? AND topic = ? AND number = ?",
-            [(*us, number) for number in owned - {*mine}],
-        )
+        due = frozenset(owned - {*mine})
+        if not hold:
+            db.executemany(
+                "DELETE FROM owners WHERE grp = ? AND topic = ? AND number = ?", [(*us, number) for number in due]
+            )
         db.executemany("INSERT OR IGNORE INTO owners VALUES (?, ?, ?, ?)", [(*us, number, member) for number in mine])
         rows = db.execute(
             "SELECT number, position FROM owners LEFT JOIN commits USING (grp, topic, number)"
             " WHERE grp = ? AND topic = ? AND member = ? ORDER BY number",
             (*us, member),
         )
-        return dict(rows.fetchall())
+        return dict(rows.fetchall()), due if hold else frozenset()
 
 
 def commit(file: LogFile, group: str, topic: str, member: str, positions: Mapping[int, int]) -> dict[int, int]:

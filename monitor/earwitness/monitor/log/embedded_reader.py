@@ -38,6 +38,9 @@ class EmbeddedReader:
         self._positions: dict[int, int] = {}
         self._gaps: list[Gap] = []
         self._changes = 0
+        self._hand_over_ns = 0
+        self._leaving: frozenset[int] = frozenset()
+        self._leaving_since_ns: int | None = None
         self._closed = False
 
     async def join(self) -> None:
@@ -62,7 +65,15 @@ class EmbeddedReader:
         now_ns = self._log.monotonic_ns()
         session_ns = int(self._log.settings.session_s * 1e9)
         topic = file.topic(self._topic)
-        owned = groups.tend(file, self._group, topic, self._member, now_ns=now_ns, session_ns=session_ns)
+        since_ns = self._leaving_since_ns
+        # Whoever was told to let go holds nothing.
+        hold = self._hand_over_ns > 0 if since_ns is None else bool(self._leaving)
+        if since_ns is not None and now_ns - since_ns > self._hand_over_ns:
+            hold = False
+        owned, self._leaving = groups.tend(
+            file, self._group, topic, self._member, now_ns=now_ns, session_ns=session_ns, hold=hold
+        )
+        self._leaving_since_ns = (now_ns if since_ns is None else since_ns) if self._leaving else None
         lapsed = self._tended_ns is not None and now_ns - self._tended_ns > session_ns
         kept = {} if lapsed else {number: at for number, at in self._positions.items() if number in owned}
         new = any(number not in kept and at is None for number, at in owned.items())
@@ -89,7 +100,7 @@ class EmbeddedReader:
                     self._positions[number] = at
             self._gaps += gaps
             left = deadline - time.monotonic()
-            if entries or left <= 0:
+            if entries or left <= 0 or self._leaving:
                 return entries
             # A member of a group must go on saying that it lives.
             patience_s = left if self._group is None else min(left, self._log.settings.heartbeat_s)
@@ -100,6 +111,8 @@ class EmbeddedReader:
             due_ns = int(self._log.settings.heartbeat_s * 1e9)
             if self._tended_ns is None or self._log.monotonic_ns() - self._tended_ns >= due_ns:
                 self._tend(file)
+        if self._leaving:
+            return [], {}, []
         return stored.read(file, file.topic(self._topic), self._positions, limit)
 
     def take_gaps(self) -> Sequence[Gap]:
@@ -122,6 +135,17 @@ class EmbeddedReader:
             raise ValueError("a reader without a group has nothing to commit to")
         mine = {number: at for number, at in positions.items() if number in self._positions}
         return await self._log.work(lambda file: groups.commit(file, group, self._topic, self._member, mine))
+
+    def hand_over(self, within_s: float) -> None:
+        self._hand_over_ns = int(min(within_s, self._log.settings.session_s / 3) * 1e9)
+
+    @property
+    def leaving(self) -> frozenset[int]:
+        return self._leaving
+
+    async def let_go(self) -> None:
+        self._leaving, self._changes = frozenset(), self._changes + 1
+        await self._log.work(self._tend)
 
     async def close(self) -> None:
         if self._closed:

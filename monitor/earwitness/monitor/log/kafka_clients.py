@@ -108,6 +108,12 @@ async def stop_consumer(consumer: Any) -> None:
     await _ends(consumer._client.close(), 0.5)
 
 
+def is_member(consumer: Any) -> bool:
+    """Whether its group has not put a consumer out, as far as it knows."""
+    coordinator = consumer._coordinator
+    return coordinator is not None and coordinator.generation >= 0
+
+
 async def stop_admin(admin: Any) -> None:
     await _ends(admin.close(), 1)
 

@@ -163,6 +163,16 @@ class MemoryReader:
         self._group.committed.update(mine)
         return mine
 
+    def hand_over(self, within_s: float) -> None:
+        del within_s  # members share at once
+
+    @property
+    def leaving(self) -> frozenset[int]:
+        return frozenset()
+
+    async def let_go(self) -> None:
+        return
+
     async def close(self) -> None:
         if self._closed:
             return

@@ -127,6 +127,22 @@ class Reader(Protocol):
         """
         ...
 
+    def hand_over(self, within_s: float) -> None:
+        """From now on, name partitions that the group is about to take away in `leaving`, and let it have them when
+        `let_go` is called or after ``within_s``, or sooner where the group would not wait so long."""
+        ...
+
+    @property
+    def leaving(self) -> frozenset[int]:
+        """Partitions that are still ours and wait for `let_go`. While there are any, a poll brings nothing. Those that
+        were lost otherwise (nobody heard of us for a session) never come here."""
+        ...
+
+    async def let_go(self) -> None:
+        """Nothing more is to be done for what is `leaving`. Even where some of it stays or comes back to this reader,
+        `changes` counts up."""
+        ...
+
     async def close(self) -> None:
         """Leave the group, so that others take over at once, and release everything within 5 s."""
         ...
