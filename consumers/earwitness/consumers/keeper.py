@@ -343,15 +343,24 @@ class Keeper:
         for batch in batches:
             await hands.append(batch)
         await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.data])
-        for partition in snapshots.keys() - self._reader.positions().keys():
+        sealed = await hands.answered(lambda: self._seal(snapshots), "append")
+        for partition in snapshots.keys() - sealed:
             # Lost meanwhile: without its manifest what was written counts for nothing.
             ready[partition].all_anew = True
             del snapshots[partition], offsets[partition]
-        await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.manifest])
         await self._commit(hands, offsets)
         await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.after])
         for partition, snapshot in snapshots.items():
             ready[partition].slots.committed(snapshot)
+
+    async def _seal(self, snapshots: Mapping[int, Snapshot]) -> Collection[int]:
+        """Append the manifests of those partitions that are still ours at this moment; which these are."""
+        ours = snapshots.keys() & self._reader.positions().keys()
+        records = [record for partition in ours for record in snapshots[partition].manifest]
+        if records:
+            await self._log.append(self._topic.state, records)
+            self._topic.note(self._topic.state, records)
+        return ours
 
     async def _read_strangers(self, hands: Hands, ready: Mapping[int, Part]) -> None:
         """What somebody published of our calls who no longer has them: what he said last is said again, rightly."""
