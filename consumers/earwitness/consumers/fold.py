@@ -280,10 +280,11 @@ class TimelineFold:
             return []
         held.number = self.windows.label_sets.number_of(records[-1])
         changes: list[Change] = []
+        timeline, apply, as_of_ns, part = held.timeline, self.windows.apply, held.as_of_ns, held.partition
         for record in records:
-            old = held.timeline.replaced(record.id)
-            if not held.timeline.counts_alike(record.id):
-                self.windows.apply(old, record, arrived_ns=held.as_of_ns, part=held.partition)
+            old = timeline.replaced(record.id) if record.revision else None
+            if old is None or not timeline.counts_alike(record.id):
+                apply(old, record, arrived_ns=as_of_ns, part=part)
             changes.append(Change(old, record))
         return changes
 

@@ -36,7 +36,7 @@ def told(facts: Facts) -> dict[str, Any]:
 
 
 def _run(run: Any) -> dict[str, Any]:
-    return {name: value for name, value in asdict(run).items() if name not in ("joined", "word_counts")}
+    return {name: value for name, value in asdict(run).items() if name not in ("joined", "pieces", "word_counts")}
 
 
 class Watched(CallTimeline):

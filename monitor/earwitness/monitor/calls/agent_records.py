@@ -42,11 +42,11 @@ def write_agent_turns(page: Page) -> None:
         }
         done = off is not None and page.settled(max(off, voice.sounds[-1].uncertain_until_ns or 0))
         page.add(AgentTurn, page.voice_id(voice) or "", voice.on_ns, content, final=scene.over or done)
-        page.count("stalled_turn", voice.on_ns, stalled(scene, talk, voice))
-        heard_out = off is None or off >= scene.horizon_ns - scene.bounds.stop_silence_ns
-        page.count(
-            "truncated_by_hangup", voice.on_ns, page.cause == "caller" and heard_out and voice.truncated is not False
-        )
+        if stalled(scene, talk, voice):
+            page.count("stalled_turn", voice.on_ns)
+        if page.cause == "caller" and voice.truncated is not False:
+            heard_out = off is None or off >= scene.horizon_ns - scene.bounds.stop_silence_ns
+            page.count("truncated_by_hangup", voice.on_ns, heard_out)
     _silent_runs(page)
 
 

@@ -38,10 +38,13 @@ def count_facts(page: Page) -> None:
     for at in scene.phantoms:
         page.count("phantom_speech", at)
     for segment in scene.segments:
-        page.count("end_inferred", segment.start_ns, segment.inferred and not segment.other)
+        if segment.inferred and not segment.other:
+            page.count("end_inferred", segment.start_ns)
     for run in scene.facts.runs.values():
-        page.count("empty_completion", run.first_ns, "empty" in run.at)
-        page.count("cancelled_generation", run.first_ns, "cancelled" in run.at and id(run) not in audible)
+        if "empty" in run.at:
+            page.count("empty_completion", run.first_ns)
+        if "cancelled" in run.at and id(run) not in audible:
+            page.count("cancelled_generation", run.first_ns)
     for said in scene.loose_words:
         page.count("words_without_speech", said.at_ns, said.final and bool(tokens(said.text)))
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from earwitness.monitor.calls.lexicon import Lexicon
 from earwitness.monitor.calls.outcome import takes_leave
@@ -18,8 +17,7 @@ MOST_WORDS_BEHIND_LEAVE: Final = 5
 """As in "thanks a lot for your help"; more are a sentence of their own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """What became of a turn. ``resolved``: it was answered, or the wait was in vain."""
 
     turn_class: TurnClass
@@ -33,7 +31,7 @@ class Standing:
 
 def words_in(turn: TurnDraft) -> tuple[str, ...]:
     """All words of a turn."""
-    return tuple(w for u in turn.utterances for w in u.words)
+    return tuple([w for u in turn.utterances for w in u.words])
 
 
 def turn_text(turn: TurnDraft) -> str | None:
@@ -85,8 +83,9 @@ def _class(scene: Scene, turn: TurnDraft, until_ns: int, cause: EndCause | None,
         return "no_transcript"
     if turn.answer is not None:
         return "eligible"
-    if any(v.run is not None and v.run.why == "greeting" and turn.start_ns < v.on_ns <= until_ns for v in scene.voices):
-        return "greeted"
+    for voice in scene.voices:
+        if voice.run is not None and voice.run.why == "greeting" and turn.start_ns < voice.on_ns <= until_ns:
+            return "greeted"
     if cause is None:
         return "eligible"
     since = scene.horizon_ns - end

@@ -31,8 +31,9 @@ from earwitness.monitor.contract.event import Evidence
 def gather(entries: Iterable[Entry], facts: Facts | None = None) -> Facts:
     """Sort a call's events, given in the order of folding, by what they speak of; ``facts``: what was known before."""
     facts = Facts() if facts is None else facts
+    find = _READERS.get
     for entry in entries:
-        reader = _READERS.get(entry[3].kind)
+        reader = find(entry[3].kind)
         if reader is not None:
             reader(facts, entry)
     return facts
@@ -69,14 +70,15 @@ def _connected(f: Facts, entry: Entry) -> None:
         f.caller_participant = entry[3].participant
 
 
-def _edge(f: Facts, entry: Entry, *, start: bool) -> None:
+def _edge(f: Facts, entry: Entry) -> None:
     at, _, _, e = entry
-    edge = Edge(
-        at, max(e.edge_ns + at - e.at_ns, 0), start, not start and e.inferred, e.snr_db, at_most=not e.delay_known
-    )
-    edge.echo = not start and e.echo
-    if _behind_the_end(f, edge.edge_ns):
+    edge_ns = max(e.edge_ns + at - e.at_ns, 0)
+    if f.ended_ns is not None and _behind_the_end(f, edge_ns):
         return
+    if e.kind == "speech_started":
+        edge = Edge(at, edge_ns, True, False, e.snr_db, False, not e.delay_known)
+    else:
+        edge = Edge(at, edge_ns, False, e.inferred, e.snr_db, e.echo, not e.delay_known)
     if e.party == "agent":
         f.had.add(_AGENT_HAD[e.evidence])
         f.agent_edges.setdefault(e.evidence, []).append(edge)
@@ -92,14 +94,6 @@ def _edge(f: Facts, entry: Entry, *, start: bool) -> None:
 def _behind_the_end(f: Facts, moment_ns: int) -> bool:
     """Sound and decisions behind the call's end are none of the call's, nor do they tell that it had such a source."""
     return f.ended_ns is not None and moment_ns > f.ended_ns
-
-
-def _speech_started(f: Facts, entry: Entry) -> None:
-    _edge(f, entry, start=True)
-
-
-def _speech_ended(f: Facts, entry: Entry) -> None:
-    _edge(f, entry, start=False)
 
 
 def _audio_gap(f: Facts, entry: Entry) -> None:
@@ -343,8 +337,8 @@ def _expectation(f: Facts, entry: Entry) -> None:
 _READERS: dict[str, Callable[[Facts, Entry], None]] = {
     "call_started": _call_started,
     "connected": _connected,
-    "speech_started": _speech_started,
-    "speech_ended": _speech_ended,
+    "speech_started": _edge,
+    "speech_ended": _edge,
     "audio_gap": _audio_gap,
     "playout": _playout,
     "turn_ended": _turn_ended,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from earwitness.monitor.calls.tokens import tokens
 from earwitness.monitor.contract.learnt_later import WantClass
 
 Entry = tuple[int, str, int, Any]
@@ -57,6 +58,8 @@ class Run:
     intended: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     spoken: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     unspoken: list[str] = field(default_factory=list[str])
+    pieces: list[tuple[int, tuple[str, ...]]] = field(default_factory=list[tuple[int, tuple[str, ...]]])
+    """The words of what was spoken, as far as they were asked for (`spoken_words`)."""
     joined: tuple[tuple[int, int], str, str] | None = None
     """What was spoken and intended as one text each, as of so many pieces."""
     word_counts: tuple[tuple[int, int], int, int] | None = None
@@ -64,6 +67,13 @@ class Run:
     first_ns: int = 0
     """First and last event that spoke of it."""
     last_ns: int = 0
+
+    def spoken_words(self) -> list[tuple[int, tuple[str, ...]]]:
+        """What was spoken in words, piece by piece."""
+        pieces = self.pieces
+        if len(pieces) < len(self.spoken):
+            pieces += [(at, tokens(text)) for at, text in self.spoken[len(pieces) :]]
+        return pieces
 
     @property
     def asked_ns(self) -> int | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from earwitness.monitor.calls.agent import Voice
 from earwitness.monitor.calls.answers import chain_of
@@ -16,14 +15,12 @@ ACOUSTIC: Final = ("audio", "vad", "server", "playout")
 UNATTRIBUTED: Final = "unattributed"
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """``response_latency`` of a turn and its parts, or why there is none."""
 
     latency_ns: int | None = None
     reason: Reason | None = None
     at_least_ns: int | None = None
-    d_ns: int | None = None
 
 
 def decided(scene: Scene, turn: TurnDraft, until_ns: int) -> TurnEnd | None:
@@ -65,7 +62,10 @@ def measure(scene: Scene, turn: TurnDraft, earlier_edge: bool) -> Measured:
 
 def evidence_of_onset(voice: Voice, on_ns: int) -> str:
     """What the onset of an answer rests on."""
-    return next((s.on_by for s in voice.sounds if s.on_ns == on_ns), voice.sounds[0].on_by)
+    for sound in voice.sounds:
+        if sound.on_ns == on_ns:
+            return sound.on_by
+    return voice.sounds[0].on_by
 
 
 def _at_least(scene: Scene, turn: TurnDraft, a_on_ns: int) -> int | None:

@@ -94,16 +94,19 @@ class Lexicon:
 
     def plain(self, words: Sequence[str]) -> tuple[str, ...]:
         """The words with their lengthened forms ("yeahhh", "mmmm", "siii") as the lists have them."""
-        return tuple(w if w in self.vocabulary else self._shortened(w) for w in words)
-
-    def _shortened(self, word: str) -> str:
-        if not _REPEATED.search(word):
-            return word
-        short = (_LONG.sub(r"\1\1", word), _LONG.sub(r"\1", word), _REPEATED.sub(r"\1", word))
-        return next((s for s in short if s in self.vocabulary), word)
+        known = self.vocabulary
+        return tuple([w if w in known else _shortened(self, w) for w in words])
 
 
 # A fold asks the same of the same words each time that it looks at a call again.
+
+
+@lru_cache(maxsize=8192)
+def _shortened(lists: Lexicon, word: str) -> str:
+    if not _REPEATED.search(word):
+        return word
+    short = (_LONG.sub(r"\1\1", word), _LONG.sub(r"\1", word), _REPEATED.sub(r"\1", word))
+    return next((s for s in short if s in lists.vocabulary), word)
 
 
 @lru_cache(maxsize=8192)

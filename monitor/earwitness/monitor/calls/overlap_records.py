@@ -48,7 +48,8 @@ def write_overlaps(page: Page) -> None:
         content |= verdict(basis, draft.id, scene.facts, bounds)
         page.add(Overlap, draft.id, draft.u_on_ns, content, final=final, basis=basis)
     for utterance in scene.utterances:
-        page.count("speech_while_muted", utterance.at_ns, utterance.muted)
+        if utterance.muted:
+            page.count("speech_while_muted", utterance.at_ns)
     for at in _spurious(scene):
         page.count("spurious_interruption", at)
 

@@ -70,11 +70,12 @@ class Published:
                 was = before.content
                 if was is content:
                     continue
-                if was == content and not before.retracted:
-                    before.content = content
-                    continue
-                if not before.retracted and was.keys() == content.keys() and _counts_alike(was, content):
-                    self._alike.add(record_id)
+                if not before.retracted:
+                    if was == content:
+                        before.content = content
+                        continue
+                    if was.keys() == content.keys() and _counts_alike(was, content):
+                        self._alike.add(record_id)
             self._replaced[record_id] = before
             now = kept[record_id] = _Kept(kind, content, shared, before.revision + 1)
             changed.append(self._made(record_id, now))
@@ -184,21 +185,19 @@ class Published:
 
 
 def _counts_alike(was: Content, now: Content) -> bool:
-    return all(name in UNCOUNTED or was[name] == value for name, value in now.items())
+    return UNCOUNTED.issuperset([name for name, value in now.items() if was[name] != value])
 
 
 def made(kind: type[Record], record_id: str, revision: int, content: Content, shared: Content) -> AnyRecord:
     """A record out of contents that this package worked out: the public model, without the cost of checking them."""
-    fields = _BLANK[kind].copy()
-    fields.update(shared)
-    fields.update(content)
-    for name, factory in _FRESH[kind]:
+    blank, fresh, names = _MODELS[kind]
+    fields = {**blank, **shared, **content, "id": record_id, "revision": revision}
+    for name, factory in fresh:
         if fields[name] is None:
             fields[name] = factory()
-    fields["id"], fields["revision"] = record_id, revision
     record: Any = kind.__new__(kind)
     set_attribute(record, "__dict__", fields)
-    set_attribute(record, "__pydantic_fields_set__", _NAMES[kind])
+    set_attribute(record, "__pydantic_fields_set__", names)
     set_attribute(record, "__pydantic_extra__", None)
     set_attribute(record, "__pydantic_private__", None)
     found: AnyRecord = record
@@ -206,16 +205,13 @@ def made(kind: type[Record], record_id: str, revision: int, content: Content, sh
 
 
 set_attribute: Final = object.__setattr__
-_BLANK: Final[dict[type[Record], dict[str, Any]]] = {
-    kind: {
-        name: None if info.default is PydanticUndefined else info.default for name, info in kind.model_fields.items()
-    }
+_MODELS: Final[dict[type[Record], tuple[dict[str, Any], list[tuple[str, Any]], set[str]]]] = {
+    kind: (
+        {name: None if info.default is PydanticUndefined else info.default for name, info in kind.model_fields.items()},
+        [(name, info.default_factory) for name, info in kind.model_fields.items() if info.default_factory is not None],
+        set(kind.model_fields),
+    )
     for kind in RECORD_TYPES
 }
-"""Every field of a kind in the model's order, with its default."""
-_FRESH: Final[dict[type[Record], list[tuple[str, Any]]]] = {
-    kind: [(name, info.default_factory) for name, info in kind.model_fields.items() if info.default_factory is not None]
-    for kind in RECORD_TYPES
-}
-_NAMES: Final[dict[type[Record], set[str]]] = {kind: set(kind.model_fields) for kind in RECORD_TYPES}
-"""Records are frozen: they may share the set of what was given."""
+"""Of each kind every field in the model's order, with its default; those whose default is made anew for each; and the
+names of all. Records are frozen: they may share the set of what was given."""

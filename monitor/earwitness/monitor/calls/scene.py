@@ -130,10 +130,12 @@ class Scene:
 
     def audible_at(self, moment_ns: int) -> tuple[Sound, Voice] | None:
         """The agent's sound at a moment, the one that began last where there are several."""
-        upto = bisect_right(self._sounds, moment_ns, key=lambda s: s[0])
-        for _, sound, voice in reversed(self._sounds[:upto]):
-            end = sound.end_ns(self.horizon_ns + 1)
-            if moment_ns < max(end, sound.uncertain_until_ns or 0):
+        upto = bisect_right(self._sounds, moment_ns, key=_onset)
+        for n in range(upto - 1, -1, -1):
+            _, sound, voice = self._sounds[n]
+            off, uncertain = sound.off_ns, sound.uncertain_until_ns
+            end = self.horizon_ns + 1 if off is None else off
+            if moment_ns < end or (uncertain is not None and moment_ns < uncertain):
                 return sound, voice
         return None
 
@@ -182,20 +184,21 @@ class Scene:
     def said_by(self, run: Run, from_ns: int, to_ns: int) -> tuple[str, ...]:
         """The response's words that were audible around a stretch of time; all it has where nobody timed them."""
         if run.spoken:
-            return tuple(w for at, text in run.spoken if from_ns <= at <= to_ns for w in tokens(text))
-        return tuple(w for _, text in run.intended for w in tokens(text))
+            return tuple([w for at, words in run.spoken_words() if from_ns <= at <= to_ns for w in words])
+        return tuple([w for _, text in run.intended for w in tokens(text)])
 
     def sounding(self, run: Run, from_ns: int, to_ns: int) -> tuple[str, ...]:
         """Words of the response that may have been audible in a stretch of time: a piece of several words, told at one
         moment, may be heard from the piece before it to the piece after it."""
-        pieces = [(at, tokens(text)) for at, text in run.spoken]
+        pieces = run.spoken_words()
         if not pieces:
             return self.said_by(run, from_ns, to_ns)
         words: list[str] = []
         for n, (at, piece) in enumerate(pieces):
-            several = len(piece) > 1
-            first = at if not several else pieces[n - 1][0] if n else 0
-            last = at if not several else pieces[n + 1][0] if n + 1 < len(pieces) else self.horizon_ns
+            first = last = at
+            if len(piece) > 1:
+                first = pieces[n - 1][0] if n else 0
+                last = pieces[n + 1][0] if n + 1 < len(pieces) else self.horizon_ns
             if first <= to_ns and last >= from_ns:
                 words += piece
         return tuple(words)
@@ -228,12 +231,17 @@ def build_scene(facts: Facts, bounds: Bounds, *, as_of_ns: int, over: bool) -> S
     agent_edges = (bool(agent_declared) and not deaf) or any(kind.startswith("agent:") for kind in facts.had)
     started = facts.started
     recogniser = "said" in facts.had or bool(started is not None and started.recogniser)
-    sounds = sorted(((s.on_ns, s, v) for v in heard.voices for s in v.sounds), key=lambda t: t[0])
+    sounds = [(s.on_ns, s, v) for v in heard.voices for s in v.sounds]
+    sounds.sort(key=_onset)
     return Scene(
         facts, bounds, as_of_ns, over, segments, utterances, heard.voices, heard.phantoms, loose,
         _tongues(facts, utterances, bounds), recogniser, caller_edges,
         agent_edges, mute_spans(facts, as_of_ns), sounds,
     )  # fmt: skip
+
+
+def _onset(sound: tuple[int, Sound, Voice]) -> int:
+    return sound[0]
 
 
 def _tongues(facts: Facts, utterances: Sequence[Utterance], bounds: Bounds) -> tuple[Lexicon, ...]:

@@ -59,9 +59,8 @@ def write_tools(page: Page) -> None:
         }
         final = page.scene.over or (tool.ended_ns is not None and page.settled(tool.ended_ns))
         page.add(ToolCall, f"tool:{tool.id}", tool.called_ns, content, final=final)
-        page.count("tool_cancelled", tool.called_ns, tool.status == "cancelled")
-        page.count("tool_error", tool.called_ns, tool.status == "error")
-        page.count("tool_timed_out", tool.called_ns, tool.status == "timed_out")
+        if tool.status in ("cancelled", "error", "timed_out"):
+            page.count(f"tool_{tool.status}", tool.called_ns)
 
 
 def write_stages(page: Page) -> None:

@@ -51,8 +51,8 @@ def broke_off(scene: Scene, voice: Voice) -> bool:
         return any(at > off + scene.bounds.agent_merge_ns for at, _ in run.intended)
     lengths = len(run.spoken), len(run.intended)
     if run.word_counts is None or run.word_counts[0] != lengths:
-        said = sum(len(tokens(text)) for _, text in run.spoken)
-        run.word_counts = lengths, said, sum(len(tokens(text)) for _, text in run.intended)
+        said = sum([len(words) for _, words in run.spoken_words()])
+        run.word_counts = lengths, said, sum([len(tokens(text)) for _, text in run.intended])
     _, said, meant = run.word_counts
     return meant > said
 

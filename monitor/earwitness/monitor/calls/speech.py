@@ -129,6 +129,10 @@ def pair(
                 close(_last_sign(facts, gaps, begun, edge.edge_ns), inferred=True)
             begun, begun_at_most = edge.edge_ns, edge.at_most
             continue
+        if unbroken and begun is not None:
+            close(edge.edge_ns, inferred=edge.inferred, at_most=edge.at_most)
+            segments[-1].echo = edge.echo
+            continue
         broken = None if unbroken or begun is None else _broken_ns(facts, gaps, begun, edge.at_ns)
         silent = None if unbroken or begun is None or facts is None else _silent_before(gaps, begun, edge.edge_ns)
         if silent is not None and broken is None:

@@ -35,8 +35,9 @@ LEARNT_LATER: Final = frozenset({"verdict", "human_label", "late_fact"})
 """Kinds that may come long after the call's end: no silence makes them stray, and they end no silence."""
 _APART: Final = LEARNT_LATER | {"call_started", "call_ended"}
 
-PATIENCE_NS: Final = S
-"""How long after its moment a cut is looked for: events that are a little late would only undo it."""
+PATIENCE_NS: Final = S // 4
+"""How long after its moment a cut is looked for: events that are a little late would only undo it. Where the call is
+looked at in between, what was read of it has to be read again."""
 
 NO_TALLY: Final = Tally()
 

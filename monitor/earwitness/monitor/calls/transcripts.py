@@ -147,7 +147,7 @@ def _restated(interim: tuple[str, ...], final: tuple[str, ...]) -> bool:
 
 def words_of(segments: Sequence[Segment]) -> tuple[str, ...]:
     """The words of the segments: of each its finals, else its interim text."""
-    return tuple(w for s in segments for t in ([f.text for f in s.finals] or [s.interim]) for w in tokens(t))
+    return tuple([w for s in segments for t in ([f.text for f in s.finals] or [s.interim]) for w in tokens(t)])
 
 
 def interim_only(segments: Sequence[Segment]) -> bool:

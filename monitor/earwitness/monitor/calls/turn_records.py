@@ -25,7 +25,7 @@ def write_turns(page: Page) -> list[Standing]:
     for n, turn in enumerate(talk.turns):
         if turn.start_ns >= page.before_ns:
             break
-        unheard = reaches_nobody(page.unheard, turn.answer_ns)
+        unheard = bool(page.unheard) and reaches_nobody(page.unheard, turn.answer_ns)
         fate = standing(scene, talk, n, page.cause, took_leave=page.carry.took_leave, unheard=unheard)
         fates.append(fate)
         runs, done = _work(page, turn, fate)
@@ -34,10 +34,13 @@ def write_turns(page: Page) -> list[Standing]:
         start = turn.start_ns
         if content["response_latency_ns"] is not None:
             page.latencies.append((start, content["response_latency_ns"]))
-        page.count("invalid", start, content["reason"] == "invalid")
+        if content["reason"] == "invalid":
+            page.count("invalid", start)
         shown = fate.resolved or fate.overdue
-        page.count("interim_only", start, shown and content["interim_only"])
-        page.count("duplicate_reply", start, content["duplicate_reply"])
+        if shown and content["interim_only"]:
+            page.count("interim_only", start)
+        if content["duplicate_reply"]:
+            page.count("duplicate_reply", start, content["duplicate_reply"])
         if not shown or turn.doubtful:
             continue
         at = turn.u_off_ns if turn.u_off_ns is not None else start
@@ -93,8 +96,8 @@ def _turn(page: Page, turn: TurnDraft, fate: Standing, edge_seen: bool, runs: Se
         evidence["u_off"] = last.segments[-1].off_by
     if turn.answer is not None and turn.answer_ns is not None:
         evidence["a_on"] = evidence_of_onset(turn.answer, turn.answer_ns)
-    audible = page.audible
-    tools = tuple([t.id for t in scene.facts.tools.values() if turn_of_tool(talk, t) is turn])
+    audible, told = page.audible, scene.facts.tools
+    tools = tuple([t.id for t in told.values() if turn_of_tool(talk, t) is turn]) if told else ()
     split = parts(scene, turn, end) if latency is not None else {}
     return {
         "u_on_ns": turn.u_on_ns,
