@@ -1,17 +1,18 @@
 """Runs an ear off the event loop: the loop appends chunks and, ten times a second, hands them to one thread.
 
-All taps of a process share that thread, so what an ear costs a call on the loop is an append and a tenth of a hop. A
-fault in here is counted and costs the tap, never the call. A burst of audio is handed over whole (``bursts``).
+All taps of a process share that thread and the hops to it, so what an ear costs a call on the loop is an append and its
+share of a hop. A fault in here is counted and costs the tap, never the call. A burst of audio is handed over whole
+(``bursts``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import structlog
@@ -19,6 +20,7 @@ import structlog
 from earwitness.monitor.contract import events
 from earwitness.processors.bursts import Bursts
 from earwitness.processors.one_thread import OneThread
+from earwitness.processors.shared_hop import shared_hop
 from earwitness.processors.voice_activity import Chunk, Ear, Fact, Mark, unobservable
 
 BATCH_S = 0.1
@@ -151,9 +153,8 @@ class Tap:
         items = list(self._pending)
         self._pending.clear()
         self._pending_bytes, self._pending_s = 0, 0.0
-        loop = asyncio.get_running_loop()
-        executor = self._executor or audio_executor()
-        job = loop.run_in_executor(executor, self._work, items, self._now_ns(), last)
+        hop = shared_hop(self._executor or audio_executor())
+        job: asyncio.Future[_Outcome] = hop.submit(partial(self._work, items, self._now_ns(), last), at_once=last)
         self._job, self._hopped = job, True
         job.add_done_callback(self._done)
 
@@ -166,7 +167,6 @@ class Tap:
             outcome.restless = self._ear.restless
         except Exception as error:
             self._recover(outcome, error, now_ns)
-        time.sleep(0)  # the loop's turn: a thread that always finds work keeps the interpreter for 5 ms at a time
         return outcome
 
     def _recover(self, outcome: _Outcome, error: Exception, now_ns: int) -> None:
