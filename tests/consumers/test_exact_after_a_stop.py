@@ -105,7 +105,7 @@ def late(method: str) -> Any:
 
 
 def nothing_known_of_what_was_published(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PartitionState, "_published", lambda _self, _call_id: [])
+    patch.setattr(PartitionState, "_published", lambda _self, _call_id: b"")
 
 
 def reading_on_where_the_group_stands(patch: pytest.MonkeyPatch) -> None:

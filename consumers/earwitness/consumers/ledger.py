@@ -9,19 +9,9 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import NamedTuple
 
+from earwitness.consumers.revisions import AMBIGUOUS, Published, Revisions
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.contract.wire import encode
-
-AMBIGUOUS = b""
-"""The digest of a revision that was published with different contents: no record has it."""
-
-
-class Published(NamedTuple):
-    """The last published revision of a record."""
-
-    revision: int
-    digest: bytes
-    final: bool
 
 
 class News(NamedTuple):
@@ -36,14 +26,14 @@ class Ledger:
     """Last published revisions of the records of all held calls."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, dict[str, Published]] = {}
+        self._calls: dict[str, Revisions] = {}
         self.touched: set[str] = set()
         """Calls of which something was published or read back, until somebody clears it."""
 
     def note(self, record: AnyRecord, payload: bytes) -> bool:
         """Remember a record that was read back from the log; whether that was news. An older revision than the known
         one changes nothing; two that differ under one number are both superseded by the next that is published."""
-        known = self._calls.setdefault(record.call_id, {})
+        known = self._of(record.call_id)
         before = known.get(record.id)
         if before is not None and record.revision < before.revision:
             return False
@@ -52,13 +42,13 @@ class Ledger:
             return False
         if before is not None and before.revision == now.revision:
             now = Published(record.revision, AMBIGUOUS, before.final or record.final)
-        known[record.id] = now
+        known.put(record.id, now)
         self.touched.add(record.call_id)
         return True
 
     def news(self, record: AnyRecord) -> News | None:
         """What to publish for a record's newest state; None where the log has it already."""
-        known = self._calls.setdefault(record.call_id, {})
+        known = self._of(record.call_id)
         before = known.get(record.id)
         payload = encode(record)
         if before is not None and record.revision <= before.revision:
@@ -68,7 +58,7 @@ class Ledger:
                 return None
             record = record.model_copy(update={"revision": before.revision + 1})
             payload = encode(record)
-        known[record.id] = Published(record.revision, _digest(payload), record.final)
+        known.put(record.id, Published(record.revision, _digest(payload), record.final))
         self.touched.add(record.call_id)
         return News(record, payload, record.final and not (before is not None and before.final))
 
@@ -78,17 +68,24 @@ class Ledger:
             self._calls.pop(call_id, None)
         self.touched -= call_ids
 
-    def of_call(self, call_id: str) -> dict[str, Published]:
-        """What is known of a call's records, by id."""
-        return self._calls.get(call_id, {})
+    def of_call(self, call_id: str) -> bytes:
+        """What is known of a call's records."""
+        known = self._calls.get(call_id)
+        return b"" if known is None else known.saved()
 
-    def put_back(self, call_id: str, published: dict[str, Published]) -> None:
-        """What is known of a call's records, as `of_call` gave it."""
-        self._calls[call_id] = published
+    def put_back(self, call_id: str, published: bytes) -> None:
+        """What is known of a call's records, as `of_call` gave it. Raises ValueError."""
+        self._calls[call_id] = Revisions(published)
 
     def calls(self) -> set[str]:
         """The calls that it knows of."""
         return set(self._calls)
+
+    def _of(self, call_id: str) -> Revisions:
+        known = self._calls.get(call_id)
+        if known is None:
+            known = self._calls[call_id] = Revisions()
+        return known
 
 
 def _digest(payload: bytes) -> bytes:

@@ -7,13 +7,13 @@ from typing import Final
 
 from earwitness.consumers.fold import FORGOTTEN, TimelineFold
 from earwitness.consumers.held_call import HeldCall
-from earwitness.consumers.ledger import Ledger, Published
+from earwitness.consumers.ledger import Ledger
+from earwitness.consumers.revisions import Revisions
 from earwitness.consumers.state_slots import Doubt
 from earwitness.consumers.state_values import (
     About,
     SavedCall,
     SavedLabels,
-    SavedRevision,
     decoded,
     encoded,
     packed,
@@ -67,7 +67,7 @@ class PartitionState:
         nothing of it."""
         buckets: dict[tuple[int, int], Sums] = {}
         calls: list[tuple[HeldCall, SavedCall]] = []
-        ahead: dict[str, list[SavedRevision]] = {}
+        ahead: dict[str, bytes] = {}
         worst: dict[tuple[int, int], list[SavedCase]] = {}
         try:
             for key, body in values.items():
@@ -83,7 +83,7 @@ class PartitionState:
                     worst[int(step_s), int(index)] = unpacked(body, list[SavedCase])
                     self._worst[int(step_s), int(index)] = -1, body
                 elif kind + ":" == AHEAD:
-                    ahead[name] = unpacked(body, list[SavedRevision])
+                    ahead[name] = Revisions(unpacked(body, bytes)).saved()
                 elif kind + ":" == FORGOT:
                     self._forgotten[int(name)] = unpacked(body, list[str])
         except (NotSaved, saved_buckets.NotSaved, ValueError) as error:
@@ -94,7 +94,7 @@ class PartitionState:
         for (length_s, _), cases in sorted(worst.items()):
             saved_cases.put_back(self.fold.windows, length_s, cases)
         for call_id, published in ahead.items():
-            self._put_back(call_id, published)
+            self.ledger.put_back(call_id, published)
             self.ahead.add(call_id)
         self.fold.forgotten.update(
             (call_id, self.partition) for number in sorted(self._forgotten) for call_id in self._forgotten[number]
@@ -185,6 +185,7 @@ class PartitionState:
             raise NotSaved("a call has other label keys than are declared")
         if whole is None:
             raise NotSaved("a call is not there as a whole")
+        Revisions(was.published)  # raises ValueError before anything is put back
         timeline = restored(whole, bounds=self.bounds)
         if was.since or was.judged_at_ns is not None:
             timeline = ResumedCall(timeline, was.since, judged=was.judged, judged_at_ns=was.judged_at_ns)
@@ -201,7 +202,7 @@ class PartitionState:
         sets.put_back(call_id, {labels.wanted: labels.given for labels in was.labels})
         if was.labels:
             held.number = sets.number_for(was.labels[-1].given)
-        self._put_back(call_id, was.published)
+        self.ledger.put_back(call_id, was.published)
         self.fold.hold(held)
         self._calls.add(call_id)
 
@@ -238,13 +239,8 @@ class PartitionState:
                 changed[AHEAD + call_id] = packed(self._published(call_id))
         return changed
 
-    def _published(self, call_id: str) -> list[SavedRevision]:
-        return [SavedRevision(record_id, *known) for record_id, known in self.ledger.of_call(call_id).items()]
-
-    def _put_back(self, call_id: str, published: list[SavedRevision]) -> None:
-        self.ledger.put_back(
-            call_id, {one.record_id: Published(one.revision, one.digest, one.final) for one in published}
-        )
+    def _published(self, call_id: str) -> bytes:
+        return self.ledger.of_call(call_id)
 
     def _forgotten_changes(self, all_of_it: bool) -> Values:
         fold, segments = self.fold, self._forgotten

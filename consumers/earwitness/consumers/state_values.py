@@ -17,7 +17,7 @@ from earwitness.consumers.state_slots import Doubt
 
 T = TypeVar("T")
 
-SHAPES: Final = 1
+SHAPES: Final = 2
 """Of this module: what was written in others is not read."""
 MOST_BYTES: Final = 256 * 1024 * 1024
 """Of one value when it is unpacked; no real one comes near."""
@@ -48,15 +48,6 @@ class SavedLabels(msgspec.Struct, array_like=True, frozen=True):
     given: tuple[str, ...]
 
 
-class SavedRevision(msgspec.Struct, array_like=True, frozen=True):
-    """What was last published of a record."""
-
-    record_id: str
-    revision: int
-    digest: bytes
-    final: bool
-
-
 class SavedCall(msgspec.Struct, array_like=True, frozen=True):
     """A held call beside what it was when it was saved whole (see ``monitor.calls.saved``): the events ``since``, of
     which ``judged`` were there when it was last looked at, as of ``judged_at_ns``, and what it shows now."""
@@ -68,7 +59,7 @@ class SavedCall(msgspec.Struct, array_like=True, frozen=True):
     presses_ns: int | None
     broken: bool
     labels: list[SavedLabels]
-    published: list[SavedRevision]
+    published: bytes
     since: list[bytes]
     judged: int
     judged_at_ns: int | None
