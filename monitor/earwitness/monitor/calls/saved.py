@@ -22,7 +22,7 @@ from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.contract.wire import UnreadableRecord, encode
 
-BLOCK: Final = 16
+BLOCK: Final = 8
 """Events that wait are packed together by so many."""
 
 
@@ -39,6 +39,11 @@ class Saved(msgspec.Struct, array_like=True, frozen=True):
 
 class SleepingCall:
     """A `CallTimeline` as bytes, with the same answers. ``woken`` is the timeline itself."""
+
+    __slots__ = (
+        "_awake", "_dumped", "_floor", "_loose", "_packed", "bounds", "call_id", "due_ns", "ended", "final_due_ns",
+        "last_at_ns", "pressing", "started_wall_ns",
+    )  # fmt: skip
 
     def __init__(self, dumped: bytes, waiting: list[bytes], *, bounds: Bounds) -> None:
         """Raises NotAState."""
@@ -118,6 +123,8 @@ class SleepingCall:
 class ResumedCall(SleepingCall):
     """A call as it was saved once, with the events since: ``judged`` of them were there when it was last looked at, as
     of ``judged_at_ns``; None: not since."""
+
+    __slots__ = ("_before", "_judged", "_judged_at_ns", "_since")
 
     def __init__(self, before: SleepingCall, since: Sequence[bytes], *, judged: int, judged_at_ns: int | None) -> None:
         """Raises NotSaved."""

@@ -48,14 +48,25 @@ def shelve_events(entries: Sequence[Entry]) -> ShelvedEvents:
 
 def shelve(block: Sequence[Shelved]) -> bytes:
     """Put records of plain contents away. Raises TypeError for other contents."""
-    return zlib.compress(packed(block), 1)
+    # Most of a record are the names of its fields, which those of its kind share: numbers of them stand there once.
+    named: dict[tuple[int, tuple[str, ...]], int] = {}
+    rows = [
+        (kind, record_id, revision, gone, named.setdefault((kind, tuple(content)), len(named)), list(content.values()))
+        for kind, record_id, revision, gone, content in block
+    ]
+    numbers = [[_NUMBERS[kind][name] for name in names] for kind, names in named]
+    return zlib.compress(packed((numbers, rows)), 1)
 
 
 def unshelve(body: bytes) -> list[Shelved]:
     """The records that were put away."""
-    found: list[Shelved] = unpacked(zlib.decompress(body), list[Shelved])
-    for kind, _, _, _, content in found:
+    block: _Block = unpacked(zlib.decompress(body), _Block)
+    numbers, rows = block
+    found: list[Shelved] = []
+    for kind, record_id, revision, gone, at, values in rows:
+        content = {FIELDS[kind][number]: value for number, value in zip(numbers[at], values, strict=True)}
         retuple(kind, content)
+        found.append((kind, record_id, revision, gone, content))
     return found
 
 
@@ -83,6 +94,11 @@ def retuple(kind: int, content: Content) -> None:
             content[name] = tuple(content[name])
 
 
+FIELDS: Final = [tuple(kind.model_fields) for kind in RECORD_TYPES]
+"""Of each kind of record the names of its fields: shelves name them by number."""
+_NUMBERS: Final = [{name: number for number, name in enumerate(names)} for names in FIELDS]
+_Block = tuple[list[list[int]], list[tuple[int, str, int, bool, int, list[Any]]]]
+"""The fields that records on a shelf have; the records, each with the place of its own."""
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _JSON_ENCODER: Final = msgspec.json.Encoder()
 _TUPLES: Final = [

@@ -7,6 +7,7 @@ of their own, looked at when somebody needs them.
 from __future__ import annotations
 
 import zlib
+from itertools import accumulate, pairwise
 from typing import Any, Final, Union
 
 import msgspec
@@ -16,15 +17,15 @@ from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.haste import Floor
 from earwitness.monitor.calls.page import Content
-from earwitness.monitor.calls.shelf import Shelved, ShelvedEvents, packed, retuple, shelve_events, unpacked
+from earwitness.monitor.calls.shelf import FIELDS, Shelved, ShelvedEvents, packed, retuple, shelve_events, unpacked
 from earwitness.monitor.calls.wants import Basis
 from earwitness.monitor.contract.decoder import decode_event_fast, struct_of
 from earwitness.monitor.contract.events import EVENT_TYPES
 from earwitness.monitor.contract.records import RECORD_TYPES, Call, LineQuality, Unheard
 from earwitness.monitor.contract.wire import encode
 
-FORMAT: Final = 1
-"""Grows when states of before can no longer be read."""
+FORMAT: Final = 2 << 32 | zlib.crc32(repr(FIELDS).encode())
+"""Another one where states of before can no longer be read: its upper half grows, or records have other fields."""
 _CALL: Final = RECORD_TYPES.index(Call)
 
 
@@ -141,6 +142,7 @@ def full_record(record: Shelved) -> Shelved:
 
 def written(state: TimelineState, events: list[bytes], shelves: dict[int, bytes]) -> bytes:
     """The rest of a call as bytes."""
+    state = msgspec.structs.replace(state, moments_ns=list(map(_steps, state.moments_ns)))
     try:
         plain = _ENCODER.encode(state)
     except OverflowError:
@@ -156,6 +158,8 @@ def read(body: bytes) -> tuple[TimelineState, list[bytes], dict[int, bytes]]:
         state: TimelineState = (_JSON_STATES if plain[:1] == b"[" else _STATES).decode(plain)
         for chapter in state.chapters:
             _with_events(chapter.carry.facts)
+        for steps in state.moments_ns:
+            steps[:] = accumulate(steps)
     except (msgspec.MsgspecError, ValueError, zlib.error) as error:
         raise NotAState(str(error)) from error
     return state, outer.events, outer.shelves
@@ -170,6 +174,11 @@ def read_head(dumped: bytes) -> TimelineHead:
     if head.format != FORMAT:
         raise NotAState(f"its format is {head.format}, this version reads {FORMAT}")
     return head
+
+
+def _steps(moments_ns: list[int]) -> list[int]:
+    """From moment to moment: half as many bytes as the moments."""
+    return [after - before for before, after in pairwise((0, *moments_ns))]
 
 
 def _with_events(facts: Facts) -> None:
