@@ -5,7 +5,8 @@
 Real time: a caller's audio in 20 ms frames from one transport to the other and nothing between, so that fifty calls
 leave a loop some air; a turn every six seconds (speech, interim words, a tool, an answer of two seconds at the pace of
 a loudspeaker); real witnesses on the process's writer and an embedded log. Each value is a process of its own, the
-order rotates, and each is set against the same round's run without Earwitness. ``busy`` is how much of its one core the
+order rotates, and each is set against the same round's run without Earwitness; ``empty observer`` is what Pipecat takes
+to tell one that does nothing. ``busy`` is how much of its one core the
 process had; near 100 % the rest says nothing. How late the loop is depends on what else the machine runs; the CPU that
 a turn of the loop takes does not, and is how late it would be alone. Both while all calls are under way. Targets: below
 0.3 % of a core and 3 MB a call without taps, below 1 % with them; the loop's p99 later by less than 1 ms.
@@ -22,17 +23,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-CONFIGS = ("without", "watched", "watched, with taps")
+CONFIGS = ("without", "empty observer", "watched", "watched, with taps")
 TURN_S, ANSWER_S = 6.0, 2.0
 TICK_S, BEGINNING_S = 0.005, 3.0
 
 
-async def _call(number: int, seconds: float, witness: Any) -> None:
+async def _call(number: int, seconds: float, witness: Any, observers: Sequence[Any] = ()) -> None:
     """One call, as cheap as Pipecat lets it be, so that fifty of them leave the loop some air."""
     from benchmarks.bench_observer import _turn
     from pipecat.frames.frames import EndFrame, InputAudioRawFrame, OutputAudioRawFrame, StartFrame, TTSAudioRawFrame
@@ -79,7 +81,7 @@ async def _call(number: int, seconds: float, witness: Any) -> None:
     sound = {"audio_in_enabled": True, "audio_out_enabled": True, "audio_out_end_silence_secs": 0}
     params = TransportParams(audio_in_sample_rate=CALLER_RATE, audio_out_sample_rate=AGENT_RATE, **sound)  # type: ignore[arg-type]
     worker = Worker(
-        Pipeline([Caller(params), Speaker(params)]),
+        Pipeline([Caller(params), Speaker(params)]), observers=list(observers),
         enable_rtvi=False, enable_turn_tracking=False, idle_timeout_secs=None,
     )  # fmt: skip
     if witness is not None:
@@ -119,12 +121,19 @@ def _time_turns(turns: list[float]) -> None:
 
 async def _measure(config: str, calls: int, seconds: float) -> dict[str, float]:
     import psutil
+    from pipecat.observers.base_observer import BaseObserver
 
     from earwitness.processors.bot_settings import BotSettings
     from earwitness.processors.witness import Witness
 
     settings = BotSettings.from_env(os.environ, taps=config.endswith("taps"))
-    await _call(0, 1.0, Witness("bench", settings=settings) if config != "without" else None)  # imports, threads
+
+    def watching() -> tuple[Any, tuple[Any, ...]]:
+        if config == "empty observer":
+            return None, (BaseObserver(observe_every_push=False),)
+        return Witness("bench", settings=settings) if config != "without" else None, ()
+
+    await _call(0, 1.0, *watching())  # imports, threads
     process, late, turns = psutil.Process(), list[float](), list[float]()
     _time_turns(turns)
     held, cpu, wall = process.memory_info().rss, time.process_time(), time.monotonic()
@@ -141,8 +150,8 @@ async def _measure(config: str, calls: int, seconds: float) -> dict[str, float]:
         kept.extend(sorted(turns))
 
     weighing = asyncio.ensure_future(weigh())
-    made = [Witness("bench", settings=settings) if config != "without" else None for _ in range(calls)]
-    await asyncio.gather(*(_call(number, seconds, witness) for number, witness in enumerate(made)))
+    made = [watching() for _ in range(calls)]
+    await asyncio.gather(*(_call(number, seconds, *watched) for number, watched in enumerate(made)))
     await weighing
     spent, took = time.process_time() - cpu, time.monotonic() - wall
     late.sort()
@@ -183,7 +192,7 @@ def main() -> None:
         return
     found: dict[str, list[dict[str, float]]] = {config: [] for config in CONFIGS}
     for turn in range(options.rounds):
-        for config in (*CONFIGS[turn % 3 :], *CONFIGS[: turn % 3]):
+        for config in (*CONFIGS[turn % 4 :], *CONFIGS[: turn % 4]):
             found[config].append(_child(config, options))
     print(f"{options.calls} calls in one process, {options.seconds:g} s, {options.rounds} rounds: medians")
     print(
