@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from functools import partial
+from typing import Final, TypeVar, cast
 
 from earwitness.monitor.log.protocol import Log, Outgoing, RecordTooLarge
 from earwitness.monitor.log.topics import EVENTS, topic_name
@@ -31,7 +32,7 @@ class LogClient:
         if self._log is None:
             self._log = await self._open_log()
         topic = topic_name(self._log.prefix, EVENTS)
-        return await append_what_fits(self._log, topic, items, lambda item: Outgoing(item.call_id, item.payload))
+        return await append_what_fits(self._log, topic, items, _record_of)
 
     def leave(self) -> None:
         """Close the log without waiting for it."""
@@ -45,6 +46,14 @@ class LogClient:
         """Close the log if it lets itself be closed in time."""
         if self._log is not None:
             await _close(self._log, timeout_s)
+
+
+_outgoing: Final = cast("Callable[[tuple[object, ...]], Outgoing]", partial(tuple.__new__, Outgoing))  # pyright: ignore[reportUnknownMemberType]
+"""What ``Outgoing(...)`` does, at half the price: every event pays it."""
+
+
+def _record_of(item: Outbound) -> Outgoing:
+    return _outgoing((item.call_id, item.payload, None))
 
 
 async def append_what_fits(target: Log, topic: str, items: Sequence[T], outgoing: Callable[[T], Outgoing]) -> list[T]:

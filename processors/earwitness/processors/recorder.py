@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, cast
 
 from pydantic import ValidationError
 
+from earwitness.monitor.contract.encoder import WRITERS
 from earwitness.monitor.contract.events import EVENT_TYPES, DroppedRange, Event, Health, Transcript
 from earwitness.processors.sink import Outbound, Redactor, Sink
 
@@ -26,11 +27,11 @@ ALWAYS: Final = frozenset({"call_started", "call_ended", "health"})
 """Kinds that neither a cap nor a full buffer takes away."""
 
 
-def _making(kind: type[Event]) -> tuple[str, int, Callable[[Any], Any], Callable[..., bytes]]:
-    """What it takes to make an event of this kind: its name, how early it is given up, its checks, its bytes."""
+def _making(kind: type[Event]) -> tuple[str, int, Callable[[dict[str, Any]], bytes]]:
+    """What it takes to make an event of this kind: its name, how early it is given up, its checks and bytes."""
     name = KIND[kind]
     droppable = 0 if name in ALWAYS else 2 if name == "stage" else 1
-    return name, droppable, kind.__pydantic_validator__.validate_python, kind.__pydantic_serializer__.to_json
+    return name, droppable, WRITERS[kind]
 
 
 _MAKING: Final = {kind: _making(kind) for kind in EVENT_TYPES}
@@ -141,7 +142,7 @@ class Recorder:
             return None
         try:
             with self._lock:
-                name, droppable, validate, to_json = _MAKING[kind]
+                name, droppable, write = _MAKING[kind]
                 at_ns = self._at_ns if at_ns < self._at_ns else at_ns
                 seq = self._seq
                 if droppable and not self._cap_of.take(at_ns):
@@ -152,8 +153,7 @@ class Recorder:
                     made: dict[str, Any] = self._redactor.fields(name, fields)
                     made["call_id"], made["source"], made["seq"] = call_id, source, seq
                     made["at_ns"], made["wall_ns"] = at_ns, wall_ns
-                    # the same checks as the constructor's, without passing each field as an argument
-                    payload = to_json(validate(made), exclude_none=True)
+                    payload = write(made)
                     if kind is Transcript and not made["final"]:
                         droppable = 2
                     self._sink.put(_outbound((call_id, source, seq, name, at_ns, wall_ns, payload, droppable)))

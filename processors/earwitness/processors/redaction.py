@@ -41,6 +41,9 @@ _MOST_ROUNDS = 8
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _UNREDACTABLE = re.compile(r"<unredactable:\d{1,5}>")
 _JSON_START = re.compile(r'\s*[\[{"\d-]')
+_TABLES: dict[str, tuple[tuple[str, Treatment], ...]] = {
+    kind: tuple(table.items()) for kind, table in TEXT_FIELDS.items()
+}
 _CAN_BE_TRUNCATED = frozenset(
     cls.model_fields["kind"].default for cls in EVENT_TYPES if "truncated" in cls.model_fields
 )  # fmt: skip
@@ -81,14 +84,15 @@ class Redaction:
 
     def fields(self, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of an event of this kind with every text field redacted. Never raises."""
-        self._numbers.begin()
         redacted = dict(fields)
-        table: Mapping[str, Treatment] | None = TEXT_FIELDS.get(kind)
-        if table is None:
-            table = dict.fromkeys(fields.keys() - NEVER_TEXT, "text")
-        for name, treatment in table.items():
+        table = _TABLES[kind] if kind in _TABLES else _all_as_text(fields)
+        begun = False
+        for name, treatment in table:
             value = redacted.get(name)
             if value is not None:
+                if not begun:
+                    begun = True
+                    self._numbers.begin()
                 redacted[name], cut = self._value(value, treatment)
                 if cut and kind in _CAN_BE_TRUNCATED:
                     redacted["truncated"] = True
@@ -222,6 +226,11 @@ class Redaction:
                 done += self._cut_out(piece, _within(spans, offset, piece))
             offset += len(str(piece))
         return done
+
+
+def _all_as_text(fields: Mapping[str, Any]) -> tuple[tuple[str, Treatment], ...]:
+    treatment: Treatment = "text"
+    return tuple((name, treatment) for name in fields.keys() - NEVER_TEXT)
 
 
 class NoRedaction:

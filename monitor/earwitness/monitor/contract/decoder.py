@@ -53,7 +53,7 @@ def struct_of(model: type[BaseModel]) -> type[msgspec.Struct]:
         where = f"{model.__name__}.{name}"
         if info.alias or info.validation_alias:
             raise UnsupportedContractError(f"{where} has an alias")
-        fields.append((name, _field_type(info, where), _default(info)))
+        fields.append((name, field_type(info, where), _default(info)))
     struct = msgspec.defstruct(
         model.__name__,
         fields,
@@ -141,7 +141,8 @@ def _default(info: FieldInfo) -> Any:
     return info.default
 
 
-def _field_type(info: FieldInfo, where: str) -> Any:
+def field_type(info: FieldInfo, where: str) -> Any:
+    """The type of a model's field as msgspec must be told it. Raises UnsupportedContractError."""
     return _with_constraints(_converted(info.annotation, where), info.metadata, where)
 
 

@@ -1,0 +1,128 @@
+"""The bytes of an event as the bot writes them, against pydantic's: the same, or the same refusal."""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Mapping
+from enum import Enum
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from earwitness.monitor.contract.encoder import WRITERS
+from earwitness.monitor.contract.events import EVENT_TYPES, DroppedRange, Event, Health, Stage, Transcript
+
+NAMES = [model.__name__ for model in EVENT_TYPES]
+TEXT = st.text(max_size=12)
+NOW = {"call_id": "c", "source": "bot", "seq": 0, "at_ns": 0, "wall_ns": 0}
+
+
+class Word(str):
+    """A string of a library's own kind, as enums of languages are."""
+
+
+class Name(Enum):
+    ONE = "one"
+
+
+JUNK = st.sampled_from(
+    [
+        None, True, False, 0, -1, 1, 1.0, 1.5, 2**63 - 1, 2**63, 2**70, -(2**70), "", "1", "caller", "audio", "\ud800",
+        b"bytes", [], [1], ["a"], (), (1,), ("a",), {}, {"a": 1}, {"a": True}, {"a": "b"}, {1: 1}, {"a": None},
+        object(), math.nan, math.inf, Word("vad"), Name.ONE, {1},
+        DroppedRange(first_seq=1, last_seq=2, reason="shutdown"),
+    ]
+)  # fmt: skip
+
+
+def values_of(hint: Any) -> st.SearchStrategy[Any]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return st.sampled_from(arguments)
+    if origin is Annotated:
+        return st.integers(0, 2**63 - 1)
+    if origin in (Union, types.UnionType):
+        return st.one_of(*map(values_of, arguments))
+    if origin is tuple:
+        return st.lists(values_of(arguments[0]), max_size=3).map(tuple)
+    if origin is dict:
+        return st.dictionaries(TEXT, values_of(arguments[1]), max_size=3)
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return fields_of(hint).map(lambda fields: hint(**fields))
+    plain = {int: st.integers(), float: st.floats(), str: TEXT, bool: st.booleans()}
+    return st.none() if hint is type(None) else plain[hint]
+
+
+def fields_of(model: type[BaseModel]) -> st.SearchStrategy[dict[str, Any]]:
+    required: dict[str, st.SearchStrategy[Any]] = {}
+    optional: dict[str, st.SearchStrategy[Any]] = {}
+    for name, info in model.model_fields.items():
+        if name not in ("v", "kind"):
+            hint = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+            (required if info.is_required() else optional)[name] = values_of(hint)
+    return st.fixed_dictionaries(required, optional=optional)
+
+
+def same(written: bytes) -> bytes:
+    """1e+16 is 1e16."""
+    return written.replace(b"e+", b"e")
+
+
+def pydantic_says(model: type[Event], fields: Mapping[str, Any]) -> object:
+    try:
+        return same(model.model_validate(fields).model_dump_json(exclude_none=True).encode())
+    except ValidationError as error:
+        return error.errors()[0]["loc"]
+    except Exception as error:
+        return type(error)
+
+
+def we_say(model: type[Event], fields: Mapping[str, Any]) -> object:
+    try:
+        return same(WRITERS[model](fields))
+    except ValidationError as error:
+        return error.errors()[0]["loc"]
+    except Exception as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("model", EVENT_TYPES, ids=NAMES)
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_what_is_written_is_what_pydantic_writes(model: type[Event], data: st.DataObject) -> None:
+    fields = data.draw(fields_of(model))
+
+    assert we_say(model, fields) == pydantic_says(model, fields)
+
+
+@pytest.mark.parametrize("model", EVENT_TYPES, ids=NAMES)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_what_is_refused_is_what_pydantic_refuses(model: type[Event], data: st.DataObject) -> None:
+    fields = data.draw(fields_of(model))
+    for name in data.draw(
+        st.sets(st.sampled_from(sorted({*model.model_fields, "unheard_of"})), min_size=1, max_size=2)
+    ):
+        fields[name] = data.draw(JUNK)
+    if data.draw(st.booleans()):
+        fields.pop(data.draw(st.sampled_from(sorted(fields))))
+
+    assert we_say(model, fields) == pydantic_says(model, fields)
+
+
+def test_nothing_is_written_of_what_is_not_known_and_all_of_what_is_by_default() -> None:
+    written = WRITERS[Transcript]({**NOW, "party": "caller", "text": "hello", "final": True, "language": None})
+
+    assert b"language" not in written
+    assert written.startswith(b'{"v":1,"call_id":"c",')
+    assert b'"usage":{}' in WRITERS[Stage]({**NOW, "service": "llm", "metric": "ttfb"})
+
+
+def test_events_that_hold_others_are_written_as_well() -> None:
+    lost = (DroppedRange(first_seq=1, last_seq=2, reason="rate_capped"),)
+
+    assert b'"dropped":[{"first_seq":1,"last_seq":2' in WRITERS[Health]({**NOW, "dropped": lost})
