@@ -17,8 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor import CALLS_A_TICK
 from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.partition_state import PartitionState
+from earwitness.consumers.state_slots import Slots
+from earwitness.consumers.timeline import TimelineHandler
 from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.records import AnyRecord, Turn
@@ -32,6 +36,8 @@ from demo_calls import HOUR_NS, S, Sent, demo_call, demo_calls
 
 BEHIND_FROM = 2_000
 """A batch of so many events is what a worker reads that is behind."""
+AT_HAND_OF_10_000 = 200
+"""So many calls stay at hand, by the defaults, where 10,000 are open."""
 
 
 def call_events(call: int, start_ns: int, turns: int = 6) -> list[Any]:
@@ -130,14 +136,33 @@ def bench_fold(name: str, sent: Sequence[Sent], batch: int) -> None:
 
 def bench_memory(calls: int, length_s: float) -> None:
     """What open calls take, at hand and laid aside, each in a process of its own: resident memory beyond what a few
-    calls take; and by these, what 10,000 take."""
+    calls take, with all that a worker knows of them (what was published, what of it is saved, the events since); and
+    by these, what 10,000 take."""
     at_hand, asleep = (_in_a_process(f"memory_kb({calls}, {length_s}, {most})") for most in (None, 0))
-    most = MonitorSettings().calls_at_hand or 0
+    most = AT_HAND_OF_10_000
     print(
         f"  {calls} open calls of {length_s:.0f} s: {at_hand:.0f} kB a call at hand, {asleep:.0f} kB laid aside;",
         end="",
     )
     print(f" 10,000 of them, {most} at hand: {(most * at_hand + (10_000 - most) * asleep) / 1e3:.0f} MB")
+
+
+def bench_asleep(calls: int, length_s: float) -> None:
+    """What it costs that calls sleep: the same events, all calls at hand and none, turn by turn."""
+    sent = demo_calls(calls, length_s, length_s, ended=False)
+    spent_s = [0.0, 0.0]
+    folds = [TimelineFold(MonitorSettings(calls_at_hand=most)) for most in (None, 0)]
+    for first in range(0, len(sent), 50):
+        for n, fold in enumerate(folds):
+            began = time.process_time()
+            for one in sent[first : first + 50]:
+                entry = Entry("events", 0, 0, one.call_id, one.payload, one.wall_ns + S // 20)
+                fold.add(entry, decode_event_fast(one.payload))
+            fold.settle()
+            spent_s[n] += time.process_time() - began
+    awake, asleep = (s / len(sent) * 1e6 for s in spent_s)
+    print(f"  {calls} open calls of {length_s:.0f} s, batches of 50: {awake:.1f} us of CPU an event at hand,", end="")
+    print(f" {asleep:.1f} us where each sleeps between two looks: {asleep / awake:.2f} times")
 
 
 def _in_a_process(expression: str) -> float:
@@ -148,20 +173,31 @@ def _in_a_process(expression: str) -> float:
 
 
 def memory_kb(calls: int, length_s: float, at_hand: int | None) -> float:
-    """Resident kB a call, after all were read and judged."""
-    fold, before = TimelineFold(MonitorSettings(calls_at_hand=at_hand)), 0
+    """Resident kB a call, after all were read, judged, published and saved every 15 s, the last time at any moment of
+    the last 15."""
+    settings = MonitorSettings(calls_at_hand=at_hand)
+    fold, ledger, before = TimelineFold(settings), Ledger(), 0
     fold.windows = NoWindows()  # theirs is told apart: it grows with label sets and time, not with calls
+    handler = TimelineHandler(fold, prefix="bench", ledger=ledger)
+    state, slots = PartitionState(0, 1, fold, ledger, settings.bounds), Slots(0, "bench")
+    every_ns = round(settings.keep_every_s * S)
     for number in range(-20, calls):
         if number == 0:
             gc.collect()
             before = _resident_kb()
         # One after the other, so that each is judged at its own events' arrival; none is judged when it is silent.
-        sent = demo_call(number + 20, HOUR_NS + round((number + 20) * length_s * S), length_s, ended=False)
+        begun_ns = HOUR_NS + round((number + 20) * length_s * S)
+        sent = demo_call(number + 20, begun_ns, length_s, ended=False)
+        save_ns = begun_ns + (number * 7 % 15) * S
         for first in range(0, len(sent), 50):
             for one in sent[first : first + 50]:
                 entry = Entry("events", 0, 0, one.call_id, one.payload, one.wall_ns + S // 20)
                 fold.add(entry, decode_event_fast(one.payload))
-            fold.settle()
+                if one.wall_ns >= save_ns:
+                    save_ns += every_ns
+                    snapshot = slots.snapshot(state.changes(), offset=0, about=b"")
+                    slots.committed(snapshot)
+            handler.take()
     gc.collect()
     return (_resident_kb() - before) / calls
 
@@ -237,6 +273,8 @@ def main() -> None:
     print("memory")
     bench_memory(given.memory_calls, 60)
     bench_memory(given.memory_calls, 120)
+    bench_memory(max(given.memory_calls // 10, 10), 1_200)
+    bench_asleep(100, 60)
     for labels in (10, given.labels):
         bench_windows(labels)
 

@@ -84,6 +84,8 @@ class TimelineFold:
         self._awake: dict[str, HeldCall] = {}
         """Calls that are at hand, those first that were looked at longest ago; the others are asleep."""
         self._most_awake = settings.calls_at_hand
+        self._open_calls = 1
+        """At the last tick, or one."""
         self._kept_ns = settings.call_kept_s * S
         self._future_ns = settings.future_s * S
         self._at_once: dict[str, HeldCall] = {}
@@ -127,8 +129,7 @@ class TimelineFold:
         share_names(event, held.call_id)
         timeline.add(event)
         held.changed = True
-        if held.since is not None:
-            held.since.append(event)
+        held.note(event)
         self._idle = False
         if held.waits_ns is None:
             held.waits_ns = arrived_ns
@@ -206,6 +207,7 @@ class TimelineFold:
         for held in due:
             changes += self._judge(held, as_of_ns)
         self.windows.live = self._live()
+        self._open_calls = max(sum(self.windows.live.values()), 1)
         self._lay_aside()
         return changes
 
@@ -296,9 +298,12 @@ class TimelineFold:
         self._awake[held.call_id] = held
 
     def _lay_aside(self) -> None:
-        """Let no more calls be at hand than is wanted: those go first that were looked at longest ago."""
-        if self._most_awake is not None and len(self._awake) > self._most_awake:
-            self._sleep(list(islice(self._awake.values(), len(self._awake) - self._most_awake)))
+        """Let no more calls be at hand than is wanted: those go first that were looked at longest ago. Where far more
+        are open they are looked at in turn, and hardly any is still at hand when its turn comes: then fewer are kept,
+        so that all of them take as little as they can."""
+        most = self._most_awake
+        if most is not None and len(self._awake) > (most := most * min(2 * most, self._open_calls) // self._open_calls):
+            self._sleep(list(islice(self._awake.values(), len(self._awake) - most)))
 
     def _sleep(self, calls: Sequence[HeldCall]) -> None:
         for held in calls:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
+from earwitness.monitor.contract.decoder import pack_events
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
+
+MOST_SINCE: Final = 64
+"""Events since a call was saved whole, before it is again."""
+BLOCK: Final = 16
+"""So many of them are packed together."""
 
 
 class Timeline(Protocol):
@@ -56,9 +62,10 @@ class HeldCall:
     changed: bool = True
     """Something came or was judged since somebody last cleared this."""
     since: list[AnyEvent] | None = None
-    """Events that came since it was saved whole and last looked at by who saves it; None: it was not saved yet."""
+    """The last events that came since it was saved whole; None: it is to be saved whole, be it for the first time or
+    since they became too many."""
     packed: list[bytes] = field(default_factory=list[bytes])
-    """Those of them that were saved already, and how many these are."""
+    """Those before, in blocks, and how many these are."""
     packed_count: int = 0
     judged: int = 0
     """How many of them were there when it was judged last."""
@@ -68,6 +75,32 @@ class HeldCall:
     @property
     def open(self) -> bool:
         return not self.timeline.ended and not self.broken
+
+    def note(self, event: AnyEvent) -> None:
+        """An event came."""
+        if self.since is not None:
+            self.since.append(event)
+            if len(self.since) >= BLOCK:
+                self.pack()
+
+    def pack(self) -> None:
+        """Put the events since it was saved whole into few bytes, or forget them where they became too many."""
+        since = self.since
+        if not since:
+            return
+        self.packed_count += len(since)
+        if self.packed_count <= MOST_SINCE:
+            try:
+                self.packed.append(pack_events(since))
+            except (TypeError, OverflowError):
+                self.packed_count = MOST_SINCE + 1
+        self.since = []
+        if self.packed_count > MOST_SINCE:
+            self.since, self.packed, self.packed_count = None, [], 0
+
+    def saved_whole(self) -> None:
+        """It was saved whole just now."""
+        self.since, self.packed, self.packed_count, self.judged, self.judged_at_ns = [], [], 0, 0, None
 
     def is_due(self, as_of_ns: int, rest_ns: int, final_within_ns: int) -> bool:
         """Whether time alone changes something by then: not within ``rest_ns`` of the last look, and what only becomes

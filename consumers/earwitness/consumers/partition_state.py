@@ -22,7 +22,6 @@ from earwitness.consumers.state_values import (
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.saved import NotSaved, ResumedCall, restored, saved
 from earwitness.monitor.calls.timeline import CallTimeline
-from earwitness.monitor.contract.decoder import pack_events
 from earwitness.monitor.log.keys import partition_of
 from earwitness.monitor.measures import saved_buckets, saved_cases
 from earwitness.monitor.measures.buckets import KEPT_STEPS
@@ -33,8 +32,6 @@ from earwitness.monitor.measures.sums import Sums
 CALL, BUCKET, FORGOT, AHEAD, WORST = "call:", "bucket:", "forgotten:", "ahead:", "worst:"
 WHOLE: Final = "whole:"
 """Under which a call was saved whole; `CALL` has what came since."""
-MOST_SINCE: Final = 64
-"""Events since a call was saved whole, before it is again."""
 SEGMENT: Final = 500
 """Ids of calls that are forgotten together."""
 
@@ -129,27 +126,14 @@ class PartitionState:
             if all_of_it or held.changed or call_id in touched:
                 touched.discard(call_id)
                 held.changed = False
-                if all_of_it or not self._pack(held):
+                held.pack()
+                if all_of_it or held.since is None:
                     changed[WHOLE + call_id] = self._whole(held)
                 changed[CALL + call_id] = encoded(self._saved(held))
         return changed | dict.fromkeys(kind + call_id for call_id in gone for kind in (CALL, WHOLE))
 
-    def _pack(self, held: HeldCall) -> bool:
-        """Add what came to the events since a call was saved whole; False where it should be saved whole again."""
-        since = held.since
-        if since is None or held.packed_count + len(since) > MOST_SINCE:
-            return False
-        if since:
-            try:
-                held.packed.append(pack_events(since))
-            except (TypeError, OverflowError):
-                return False
-            held.packed_count += len(since)
-            held.since = []
-        return True
-
     def _whole(self, held: HeldCall) -> bytes:
-        held.since, held.packed, held.packed_count, held.judged, held.judged_at_ns = [], [], 0, 0, None
+        held.saved_whole()
         try:
             return saved(held.timeline)
         except Exception:
