@@ -22,6 +22,7 @@ from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
+from earwitness.consumers.garbage import collect_seldom
 from earwitness.consumers.monitor import Monitor
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.contract.records import AnyRecord
@@ -33,7 +34,7 @@ from earwitness.processors.bot_settings import BotSettings
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from demo_calls import S, Sent, demo_call
+from demo_calls import PERIOD_NS, S, Sent, demo_call
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "kafka.py"
@@ -45,21 +46,23 @@ BEGIN_S = 8.0
 
 
 async def send(url: str, begin_ns: int, calls: int, length_s: float, linger_s: float) -> None:
-    """The bots: every event when it happened, in batches of the linger. Of so many writers each has its own beat."""
+    """The bots: every event when it happened, in batches of the linger. Of so many writers each has its own beat. Calls
+    begin one after the other within `PERIOD_NS`, so that they are not all at the same point of their script."""
     draw = random.Random(3)
     waiting: list[deque[Sent]] = [
         deque(
             sorted(
                 one
                 for number in range(writer, calls, WRITERS)
-                for one in demo_call(number, begin_ns + draw.randrange(round(3 * S)), length_s, ended=False)
+                for one in demo_call(number, begin_ns + draw.randrange(PERIOD_NS), length_s, ended=False)
             )
         )
         for writer in range(WRITERS)
     ]
     log = await open_log(url)
+    end_ns = begin_ns + round(length_s * S)
     for own in cycle(waiting):
-        if not any(waiting):
+        if time.time_ns() > end_ns:
             break
         await asyncio.sleep(linger_s / WRITERS)
         now_ns, batch = time.time_ns(), list[Outgoing]()
@@ -76,7 +79,8 @@ class AgesKept(Windows):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.ages_s: list[float] = []
+        self.found_ns: dict[tuple[str, int], int] = {}
+        """When the latency of an answer was there, by its call and the wall time of its first frame."""
         self.known: set[tuple[str, str]] = set()
         self.wall_0_ns: dict[str, int] = {}
 
@@ -90,7 +94,7 @@ class AgesKept(Windows):
             self.known.add(name)
             begun_ns = self.wall_0_ns.get(new.call_id)
             if begun_ns is not None and new.a_on_ns is not None:
-                self.ages_s.append((time.time_ns() - begun_ns - new.a_on_ns) / S)
+                self.found_ns[new.call_id, begun_ns + new.a_on_ns] = time.time_ns()
 
 
 def told(what: str, ages_s: list[float]) -> None:
@@ -115,20 +119,23 @@ async def bench(bootstrap: str, events_per_s: int, length_s: float) -> None:
 
     monitor = Monitor(log, MonitorSettings(metrics=False), stop=stop, on_tick=ticked)
     windows = monitor.fold.windows = AgesKept()
-    on_log_s, fold_add = list[float](), monitor.fold.add
+    on_log_ns, read_ns, fold_add = dict[tuple[str, int], int](), dict[tuple[str, int], int](), monitor.fold.add
 
     def add(entry: Entry, event: Any) -> None:
         if event.kind == "playout" and event.phase == "first":
-            on_log_s.append((entry.append_ns - event.wall_ns + event.at_ns - event.edge_ns) / S)
+            heard = (event.call_id, event.wall_ns - event.at_ns + event.edge_ns)
+            on_log_ns[heard], read_ns[heard] = entry.append_ns, time.time_ns()
         fold_add(entry, event)
 
     monitor.fold.add = add  # type: ignore[method-assign]
     begin_ns = time.time_ns() + round(BEGIN_S * S)
     running = asyncio.create_task(monitor.run())
-    call = f"b.send({url!r}, {begin_ns}, {calls}, {length_s}, {linger_s})"
+    whole_s = length_s + PERIOD_NS / S
+    call = f"b.send({url!r}, {begin_ns}, {calls}, {whole_s}, {linger_s})"
     code = f"import asyncio, bench_freshness as b; asyncio.run({call})"
     sender = await asyncio.create_subprocess_exec(sys.executable, "-c", code, cwd=Path(__file__).parent)
-    await asyncio.sleep(BEGIN_S)
+    await asyncio.sleep(BEGIN_S + PERIOD_NS / S)
+    before = sum(monitor.fold.events.values())
     used_s, began = time.process_time(), time.monotonic()
     await sender.wait()
     share = (time.process_time() - used_s) / (time.monotonic() - began)
@@ -136,13 +143,15 @@ async def bench(bootstrap: str, events_per_s: int, length_s: float) -> None:
     stop.set()
     await running
     await log.close()
-    events = sum(monitor.fold.events.values())
+    events = sum(monitor.fold.events.values()) - before
     print(
         f"  {calls} calls, {events} events, {events / length_s:.0f} a second; the writer's linger is {linger_s:.2f} s;"
         f" the monitor took {share:.0%} of a core"
     )
-    told("from an answer's first frame to the log", on_log_s)
-    told("from an answer's first frame to the window", windows.ages_s)
+    # Of the time in which all calls go on.
+    heard = [one for one in windows.found_ns if one[1] >= begin_ns + PERIOD_NS and one in on_log_ns]
+    for where, there_ns in (("log", on_log_ns), ("worker", read_ns), ("window", windows.found_ns)):
+        told(f"from an answer's first frame to the {where}", [(there_ns[one] - one[1]) / S for one in heard])
     told("from one evaluation of alerts to the next", [(b - a) / S for a, b in pairwise(ticks_ns)])
 
 
@@ -151,16 +160,17 @@ def main() -> None:
     parser.add_argument("--events-per-s", type=int, default=2_000)
     parser.add_argument("--length-s", type=float, default=30.0)
     given = parser.parse_args()
-    started = not (ROOT / ".run" / "kafka" / "bootstrap").exists()
+    was_up = subprocess.run([sys.executable, str(TOOL), "status"], capture_output=True, check=False).returncode == 0
     up = subprocess.run([sys.executable, str(TOOL), "up"], capture_output=True, text=True, check=False)
     if up.returncode != 0:
         print(f"no Kafka here: {up.stderr.strip()}")
         return
     try:
         print("age of an answer's latency when the window has it")
+        collect_seldom()  # as `earwitness run` does
         asyncio.run(bench(up.stdout.split()[-1], given.events_per_s, given.length_s))
     finally:
-        if started:
+        if not was_up:
             subprocess.run([sys.executable, str(TOOL), "down"], check=False)
 
 

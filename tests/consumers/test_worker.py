@@ -165,15 +165,28 @@ async def test_a_stop_finishes_the_batch_in_hand(site: Any, make_bot: Any) -> No
     assert sum((await site.log.committed("test", EVENTS)).values()) == 2
 
 
-async def test_records_that_come_singly_are_gathered(site: Any, make_bot: Any) -> None:
+@pytest.mark.parametrize(("handling_s", "pauses_s"), [(0.0, [0.1]), (0.03, [0.07]), (0.2, [])])
+async def test_records_that_come_singly_are_gathered_while_others_are_handled(
+    site: Any, make_bot: Any, monkeypatch: pytest.MonkeyPatch, handling_s: float, pauses_s: list[float]
+) -> None:
     await site.send(*make_bot("c1").start().made)
-    stop = asyncio.Event()
+    stop, now_s = asyncio.Event(), 1_000.0
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now_s)
+
+    class Slow(Echo):
+        def take(self) -> Any:
+            nonlocal now_s
+            now_s += handling_s
+            if not pauses_s:
+                stop.set()
+            return super().take()
+
     pauses = Pauses(stop.set)
-    worker = await worker_of(site.log, Echo(), stop=stop, pause=pauses)
+    worker = await worker_of(site.log, Slow(), stop=stop, pause=pauses)
 
     await worker.run(poll_s=0, gather_s=0.1)
 
-    assert pauses.seconds == [0.1]
+    assert pauses.seconds == pytest.approx(pauses_s)
 
 
 async def test_an_impatient_worker_raises_what_the_log_raises(site: Any, make_bot: Any) -> None:

@@ -114,6 +114,8 @@ class Worker(Generic[T]):
         """Records read so far."""
         self.away = False
         """Whether the log did not answer the last time."""
+        self._read_s = 0.0
+        """When the batch in hand was read, by the event loop's clock."""
         self._log = log
         self._handler = handler
         self._decode = decode
@@ -126,7 +128,8 @@ class Worker(Generic[T]):
     async def run(self, *, poll_s: float, gather_s: float = 0.0) -> None:
         """Work until the stop; finishes the batch in hand, and publishes what the handler still held back.
 
-        ``gather_s``: pause after a batch that was not full, so that records that come singly are handled together.
+        ``gather_s``: the next batch is asked for so long after one that was not full, so that records that come singly
+        are handled together; handling one is part of that time.
         """
         while not self._stop.is_set():
             try:
@@ -134,7 +137,9 @@ class Worker(Generic[T]):
             except Stopped:
                 return
             if gather_s and 0 < handled < BATCH:
-                await self._pause(gather_s)
+                left_s = self._read_s + gather_s - asyncio.get_running_loop().time()
+                if left_s > 0:
+                    await self._pause(left_s)
         with suppress(Stopped):
             await self.publish()
             if self._keeper is not None:
@@ -143,6 +148,7 @@ class Worker(Generic[T]):
     async def step(self, poll_s: float) -> int:
         """One batch, waited for up to ``poll_s``; how many records it had. Raises Stopped."""
         entries = await self.answered(lambda: self.reader.poll(timeout_s=poll_s, max_records=BATCH), "read")
+        self._read_s = asyncio.get_running_loop().time()
         for gap in self.reader.take_gaps():
             _log.warning("records were no longer kept", topic=gap.topic, partition=gap.partition, lost=gap.lost)
             self._handler.missed(gap)

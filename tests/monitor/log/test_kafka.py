@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from log_places import poll_until, read
 
+from earwitness.monitor.log import kafka_reader
 from earwitness.monitor.log.kafka import KafkaLog
 from earwitness.monitor.log.kafka_clients import stop_consumer
 from earwitness.monitor.log.kafka_library import kafka, kafka_admin, kafka_errors
@@ -63,6 +64,56 @@ async def open_log(kafka_bootstrap: str, prefix: str) -> AsyncIterator[Opener]:
 
 def records(count: int, keys: int = 7) -> list[Outgoing]:
     return [Outgoing(f"call-{i % keys}", str(i).encode()) for i in range(count)]
+
+
+async def test_a_poll_after_a_pause_has_what_came_in_the_pause(
+    open_log: Opener, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client holds what came at once, and would fetch the rest only when that was taken."""
+    monkeypatch.setattr(kafka_reader, "FRESH_S", 10.0)
+    log, reader = await paused_over_two_batches(open_log, topic)
+
+    found = await reader.poll(timeout_s=5)
+
+    assert [entry.value for entry in found] == [b"1", b"2"]
+    assert reader.positions() == await log.end_positions(topic)
+
+
+async def test_a_poll_that_is_cancelled_in_a_pauses_wake_has_read_nothing(
+    open_log: Opener, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, reader = await paused_over_two_batches(open_log, topic)
+    get, asked = reader._get, list[float]()
+
+    async def cancelled_at_the_second(timeout_s: float, max_records: int) -> Any:
+        asked.append(timeout_s)
+        if len(asked) == 2:
+            raise asyncio.CancelledError
+        return await get(timeout_s, max_records)
+
+    monkeypatch.setattr(reader, "_get", cancelled_at_the_second)
+    with pytest.raises(asyncio.CancelledError):
+        await reader.poll(timeout_s=5)
+
+    assert sum(reader.positions().values()) == 1
+    assert [entry.value for entry in await read(reader, 2)] == [b"1", b"2"]
+    assert reader.positions() == await log.end_positions(topic)
+
+
+async def paused_over_two_batches(open_log: Opener, topic: str) -> tuple[KafkaLog, Any]:
+    """A reader that has read "0", whose client holds "1", and who was not told of "2"."""
+    log = await open_log(TopicSpec(topic, 1))
+    reader: Any = await log.reader(topic)
+    await log.append(topic, [Outgoing("k", b"0")])
+    await read(reader, 1)
+    await log.append(topic, [Outgoing("k", b"1")])
+    for _ in range(1_000):
+        if reader._consumer._fetcher._records:
+            break
+        await asyncio.sleep(0.01)
+    await log.append(topic, [Outgoing("k", b"2")])
+    reader._given_s = 0.0
+    return log, reader
 
 
 async def test_other_tools_put_a_key_into_the_same_partition(

@@ -18,9 +18,13 @@ from earwitness.monitor.log.kafka_clients import is_member, new_consumer, stop_c
 from earwitness.monitor.log.kafka_library import KafkaError, RebalanceListener, kafka, kafka_errors
 from earwitness.monitor.log.kafka_settings import KafkaSettings
 from earwitness.monitor.log.kafka_words import Asked, cluster_name, in_words
-from earwitness.monitor.log.protocol import Entry, Gap, LogRefused, LogUnavailable
+from earwitness.monitor.log.protocol import Entry, Gap, LogError, LogRefused, LogUnavailable
 
 T = TypeVar("T")
+PAUSED_S: Final = 0.02
+"""Who polls again after so long has paused: what the client holds for him is what there was when the pause began."""
+FRESH_S: Final = 0.03
+"""How long he then waits for what came in the pause, which is asked for only when that is out of the way."""
 _entry: Final = cast("Callable[[tuple[Any, ...]], Entry]", partial(cast(Any, tuple).__new__, Entry))
 """An entry of its fields in order, without the detour that a named tuple's constructor is."""
 _NOT_OURS: tuple[type[Exception], ...] = (
@@ -72,6 +76,7 @@ class KafkaReader:
         self._gaps: list[Gap] = []
         self._changes = 0
         self._heard_s = time.monotonic()
+        self._given_s = time.monotonic()
         self._stood_at: dict[int, int] | None = None
         self._hand_over_s = 0.0
         self._leaving: frozenset[int] = frozenset()
@@ -172,13 +177,31 @@ class KafkaReader:
         return asked | {tp.partition: offset for tp, offset in (await ask(rest)).items()}
 
     async def poll(self, *, timeout_s: float, max_records: int = 2_000) -> Sequence[Entry]:
+        now_s = time.monotonic()
+        has_paused = now_s - self._given_s > PAUSED_S
         try:
-            return await self._poll(time.monotonic() + timeout_s, max_records)
+            entries = await self._poll(now_s + timeout_s, max_records)
+            if has_paused and 0 < len(entries) < max_records:
+                entries += await self._what_came_after(entries, max_records - len(entries))
         except Exception:
             self._check()  # closed meanwhile: whatever broke, broke by that
             raise
+        finally:
+            self._given_s = time.monotonic()
+        return entries
 
-    async def _poll(self, deadline: float, max_records: int) -> Sequence[Entry]:
+    async def _what_came_after(self, entries: Sequence[Entry], max_records: int) -> list[Entry]:
+        """What came while nobody polled: the client fetches no more than what it had at once until that is taken."""
+        try:
+            return await self._get(FRESH_S, max_records)
+        except LogError:
+            return []  # the next poll says so
+        except BaseException:
+            # A poll that is cancelled has read nothing.
+            await self.seek({entry.partition: entry.offset for entry in reversed(entries)})
+            raise
+
+    async def _poll(self, deadline: float, max_records: int) -> list[Entry]:
         while True:
             self._check()
             if self._consumer is None:

@@ -16,6 +16,7 @@ from earwitness.alerts.sinks.console import ConsoleSink
 from earwitness.alerts.sinks.protocol import Sink
 from earwitness.alerts.sinks.webhook import WebhookSink
 from earwitness.alerts.targets import find_target
+from earwitness.consumers.garbage import collect_seldom
 from earwitness.consumers.monitor import Monitor
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor import wording
@@ -66,6 +67,7 @@ async def _run(settings: Settings, monitoring: MonitorSettings, rules: Sequence[
 
         try:
             monitor = Monitor(log, monitoring, stop=stop, on_tick=on_tick)
+            collect_seldom()
             telling = asyncio.create_task(_tell_when_ready(monitor, settings, log.url, len(rules)))
             try:
                 await monitor.run()
