@@ -82,12 +82,13 @@ def agent_voices(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool) -
     better = (facts.had | declared) & {"agent:playout", "agent:audio"}
     voices: list[Voice] = []
     left = list(audio)
-    firsts = sorted([p.first_ns for run in facts.runs.values() for p in run.plays if p.first_ns is not None])
-    for run in facts.runs.values():
+    played = [run for run in facts.runs.values() if run.plays]
+    firsts = sorted([p.first_ns for run in played for p in run.plays if p.first_ns is not None])
+    for run in played:
         sounds: list[Sound] = []
         for play in run.plays:
             following = None if play.first_ns is None else _next_first(firsts, play.first_ns)
-            inside = [s for s in audio if _within(s, play, following, bounds.match_ns, horizon_ns)]
+            inside = _within(audio, play, following, bounds.match_ns, horizon_ns)
             if inside:
                 left = [s for s in left if s not in inside]
             sounds += _split(play, inside, decision, following, bounds, horizon_ns=horizon_ns, over=over)
@@ -100,9 +101,11 @@ def agent_voices(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool) -
     for voice in voices:
         voice.sounds = _joined(voice.sounds, bounds.agent_merge_ns)
     voices.sort(key=lambda v: (v.on_ns, v.run.id if v.run else ""))
-    best = [(x.on_ns, x.end_ns(horizon_ns)) for v in voices for x in v.sounds]
-    phantoms = [s.start_ns for s in decision if s.off_ns is not None and not _heard(s, best, bounds.match_ns)]
-    return Heard(voices, phantoms if better or "agent:server" in facts.had else [])
+    if not decision or not (better or "agent:server" in facts.had):
+        return Heard(voices, [])
+    near, sounds = bounds.match_ns, [sound for voice in voices for sound in voice.sounds]
+    best = [(x.on_ns - near, (horizon_ns if x.off_ns is None else x.off_ns) + near) for x in sounds]
+    return Heard(voices, [s.start_ns for s in decision if s.off_ns is not None and not _heard(s, best)])
 
 
 def _kind(name: str) -> Evidence:
@@ -115,13 +118,21 @@ def _next_first(firsts: Sequence[int], first_ns: int) -> int | None:
     return firsts[following] if following < len(firsts) else None
 
 
-def _within(sound: Segment, play: Play, following_ns: int | None, tolerance_ns: int, horizon_ns: int) -> bool:
-    on = sound.on_ns
-    if play.first_ns is None or on is None:
-        return False
-    if (play.last_ns is not None and on >= play.last_ns) or (following_ns is not None and on >= following_ns):
-        return False
-    return sound.end_ns(horizon_ns) > play.first_ns - tolerance_ns
+def _within(
+    audio: Sequence[Segment], play: Play, following_ns: int | None, tolerance_ns: int, horizon_ns: int
+) -> list[Segment]:
+    """What the tap heard of a play: it began before the play's end and the next one, and ended not before it."""
+    if play.first_ns is None:
+        return []
+    ends = [at for at in (play.last_ns, following_ns) if at is not None]
+    before, after = min(ends, default=None), play.first_ns - tolerance_ns
+    return [
+        s
+        for s in audio
+        if s.on_ns is not None
+        and (before is None or s.on_ns < before)
+        and (horizon_ns if s.off_ns is None else s.off_ns) > after
+    ]
 
 
 def _split(
@@ -237,6 +248,7 @@ def _joined(sounds: list[Sound], closer_than_ns: int) -> list[Sound]:
     return out
 
 
-def _heard(segment: Segment, spans: Sequence[tuple[int, int]], tolerance_ns: int) -> bool:
-    end = segment.off_ns if segment.off_ns is not None else segment.start_ns
-    return any(s - tolerance_ns < end and segment.start_ns < e + tolerance_ns for s, e in spans)
+def _heard(segment: Segment, spans: Sequence[tuple[int, int]]) -> bool:
+    start = segment.start_ns
+    end = segment.off_ns if segment.off_ns is not None else start
+    return any(s < end and start < e for s, e in spans)

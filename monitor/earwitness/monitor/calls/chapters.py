@@ -224,8 +224,10 @@ def _carry_on(found: Reckoning, own: Sequence[Entry], start_ns: int, cut_at_ns: 
     numbers = dict(past.numbers)
     numbers["t"] += sum(t.start_ns < start_ns for t in page.talk.turns)
     numbers["a"] += sum(v.on_ns < start_ns for v in scene.voices)
-    for kind in KINDS[2:]:
-        numbers[kind] += sum(d.id[0] == kind and d.id[1:].isdigit() for d in settled)
+    for draft in settled:
+        kind = draft.id[0]
+        if kind in KINDS[2:] and draft.id[1:].isdigit():
+            numbers[kind] += 1
     counts = dict(past.counts)
     for at, name, n in page.counted:
         if at < start_ns:

@@ -42,17 +42,16 @@ def gather(entries: Iterable[Entry], facts: Facts | None = None) -> Facts:
 def gather_lasting(entries: Iterable[Entry], facts: Facts) -> Facts:
     """The same, but only for what lasts beyond a chapter (``carry.residue``): cheaper, and of no use for anything
     else."""
+    find = _LASTING.get
     for entry in entries:
-        kind = entry[3].kind
-        if kind in _PASSING:
-            continue
-        if kind == "playout":
-            facts.had.add("agent:playout")
-            continue
-        reader = _READERS.get(kind)
+        reader = find(entry[3].kind)
         if reader is not None:
             reader(facts, entry)
     return facts
+
+
+def _was_played(f: Facts, entry: Entry) -> None:
+    f.had.add("agent:playout")
 
 
 def _call_started(f: Facts, entry: Entry) -> None:
@@ -367,3 +366,4 @@ _AGENT_HAD = {kind: f"agent:{kind}" for kind in get_args(Evidence)}
 _CALLER_HAD = {kind: f"caller:{kind}" for kind in get_args(Evidence)}
 _PASSING = frozenset({"stage", "response", "agent_text", "turn_ended", "classifier"})
 """Kinds of which nothing lasts beyond a chapter."""
+_LASTING = {kind: reader for kind, reader in _READERS.items() if kind not in _PASSING} | {"playout": _was_played}

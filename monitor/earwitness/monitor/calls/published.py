@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -31,8 +30,14 @@ UNCOUNTED: Final = frozenset({"final", "text", "unspoken", "evidence", "interrup
 ``measures.exemplars`` read none of them)."""
 
 
-_ONCE: Final = re.compile(r"m:(?!run:).*|[taid][0-9]+", re.DOTALL)
-"""Ids that nothing after their chapter comes back to."""
+def _is_once(record_id: str) -> bool:
+    """Whether nothing after its chapter comes back to a record of that id."""
+    if record_id[:2] == "m:":
+        return record_id[:6] != "m:run:"
+    return record_id[:1] in _COUNTED and record_id[1:].isdecimal()
+
+
+_COUNTED: Final = frozenset("taid")
 
 
 class Published:
@@ -105,7 +110,7 @@ class Published:
             shared = one.shared
             block.append((RECORD_TYPES.index(one.kind), record_id, one.revision, one.retracted, one.content))
             del self._kept[record_id]
-            if not _ONCE.fullmatch(record_id):
+            if not _is_once(record_id):
                 self._shelf_of[record_id] = self._shelved
         if block:
             self._shelves[self._shelved] = shared, shelve(block)

@@ -248,10 +248,13 @@ def _tongues(facts: Facts, utterances: Sequence[Utterance], bounds: Bounds) -> t
     """Give each utterance the word lists that judge it; all the languages of the call."""
     spoken = facts.started.language if facts.started is not None else None
     for utterance in utterances:
-        heard = next((s.language for s in reversed(utterance.segments) if s.language), utterance.language)
+        heard = utterance.language
+        for segment in utterance.segments:
+            heard = segment.language or heard
         utterance.tongue = lexicon(heard or spoken, bounds.words)
     names = {language_of(spoken): None}
-    names |= {kind.removeprefix("language:"): None for kind in sorted(facts.had) if kind.startswith("language:")}
+    heard_in = sorted([kind for kind in facts.had if kind.startswith("language:")])
+    names |= {kind.removeprefix("language:"): None for kind in heard_in}
     return tuple(lexicon(name, bounds.words) for name in names)
 
 

@@ -83,7 +83,8 @@ def caller_segments(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool
     if "vad" not in declared and not facts.had & {"caller:vad", "caller:server"}:
         layers.append(poor)
     segments += layered(layers, bounds)
-    segments.sort(key=lambda s: (s.start_ns, s.end_ns(horizon_ns)))
+    if len(segments) > 1:
+        segments.sort(key=lambda s: (s.start_ns, s.end_ns(horizon_ns)))
     _mark_muted(segments, mute_spans(facts, horizon_ns), horizon_ns)
     return segments
 
@@ -167,7 +168,7 @@ def layered(layers: Sequence[list[Segment]], bounds: Bounds) -> list[Segment]:
             continue
         added: list[Segment] = []
         for segment in layer:
-            same = [s for s in standing if _touch(s, segment, bounds.match_ns)]
+            same = _touched(standing, segment, bounds.match_ns)
             if not same:
                 added.append(segment)
                 continue
@@ -193,11 +194,11 @@ def _lend(same: Sequence[Segment], lesser: Segment) -> None:
         last.off_at_most = lesser.off_at_most
 
 
-def _touch(a: Segment, b: Segment, tolerance_ns: int) -> bool:
-    a_end, b_end = a.off_ns, b.off_ns
-    return (b_end is None or a.start_ns - tolerance_ns <= b_end) and (
-        a_end is None or b.start_ns - tolerance_ns <= a_end
-    )
+def _touched(standing: Sequence[Segment], segment: Segment, tolerance_ns: int) -> list[Segment]:
+    """Which of them share time with a segment, or nearly."""
+    after, end = segment.start_ns - tolerance_ns, segment.off_ns
+    before = None if end is None else end + tolerance_ns
+    return [s for s in standing if (s.off_ns is None or after <= s.off_ns) and (before is None or s.start_ns <= before)]
 
 
 def _broken_ns(facts: Facts | None, gaps: Sequence[Gap], begun_ns: int, seen_ns: int) -> int | None:
@@ -255,13 +256,9 @@ def _by_quality(
     """Split the taps' segments by whether their own quality check holds."""
     if not segments:
         return [], []
-    noisy = {
-        e.edge_ns
-        for (evidence, _), edges in facts.caller_edges.items()
-        if evidence == "audio"
-        for e in edges
-        if e.snr_db is not None and e.snr_db < bounds.snr_least_db
-    }
+    least = bounds.snr_least_db
+    audio = [edges for (evidence, _), edges in facts.caller_edges.items() if evidence == "audio"]
+    noisy = {e.edge_ns for edges in audio for e in edges if e.snr_db is not None and e.snr_db < least}
     good: list[Segment] = []
     poor: list[Segment] = []
     if not gaps and not noisy:

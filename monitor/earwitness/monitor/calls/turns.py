@@ -6,6 +6,8 @@ look at what came later (a record is revised when that is learnt), and never cha
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from earwitness.monitor.calls.agent import Sound, Voice
 from earwitness.monitor.calls.agent_interruptions import interrupts, speech_end
 from earwitness.monitor.calls.answers import Answers
@@ -24,7 +26,7 @@ def follow(scene: Scene, *, overlaps_before: int = 0) -> Talk:
     ]
     # Words that are placed at the request which they caused come before what it made audible, even at once.
     onsets += [(u.at_ns, 0 if u.words_only else 2, n, u) for n, u in enumerate(scene.utterances)]
-    onsets.sort(key=lambda o: o[:3])
+    onsets.sort(key=itemgetter(0, 1, 2))
     for _, _, _, what in onsets:
         if isinstance(what, Utterance):
             walk.hear_caller(what)

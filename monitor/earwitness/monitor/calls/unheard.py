@@ -22,12 +22,15 @@ def unheard_audio(
     """All stretches of a call so far in which audio reached nobody, in order; ``cause``: how the call ended, None while
     it goes on; ``before_ns``: what begins from then on is left out, and what lasts till then goes on."""
     limit = scene.horizon_ns + 1 if before_ns is None else before_ns
+    told = [*_never_played(scene), *_asked_into(scene, past), *_told(scene), *_gone_quiet(scene, cause)]
+    if not told and not past.unheard:
+        return ()
     sound_ns = min((on for on, _, _ in scene.sounds() if on >= past.cut_ns), default=None)
     found: dict[tuple[str, int], Unheard] = {}
     for one in past.unheard:
         closed = one.by == "no_playout" and one.until_ns is None and sound_ns is not None and sound_ns < limit
         found[one.by, one.at_ns] = one.model_copy(update={"until_ns": sound_ns}) if closed else one
-    for one in (*_never_played(scene), *_asked_into(scene, past), *_told(scene), *_gone_quiet(scene, cause)):
+    for one in told:
         if one.at_ns < limit:
             found[one.by, one.at_ns] = _as_before(one, scene, limit)
     return tuple(_joined(sorted(found.values(), key=lambda one: (one.at_ns, one.by))))
