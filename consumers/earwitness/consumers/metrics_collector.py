@@ -18,8 +18,9 @@ from earwitness.consumers.own_metrics import own_metrics
 from earwitness.consumers.self_metrics import SelfMetrics
 from earwitness.consumers.totals import EDGES_S, Key, Totals
 from earwitness.monitor.measures.catalogue import BY_NAME, MEASURES
+from earwitness.monitor.measures.histogram import PERMILLES
 from earwitness.monitor.measures.measure import WINDOW_RATE, Measure
-from earwitness.monitor.measures.reading import Labels, Reading
+from earwitness.monitor.measures.reading import Labels, Quantile
 from earwitness.monitor.measures.windows import Windows
 
 S: Final = 1_000_000_000
@@ -139,27 +140,23 @@ class MonitorCollector(Collector):
             labels=[*self._names, "measure", "window"],
         )
         for window_s in self._gauge_windows_s:
-            shown = _window_name(window_s)
-            for where in self._windows.groups(self._keys, window_s=window_s, as_of_ns=now_ns):
-                values = self._of(where)
-                found = self._read("response_latency", window_s, now_ns, where)
-                ranked.add_metric([*values, shown], found.n)
-                for name, quantile in QUANTILES.items():
-                    value = _shown_quantile(found, name)
+            shown, found = _window_name(window_s), self._windows.by_set(window_s=window_s, as_of_ns=now_ns)
+            turns = found.ranked("response_latency")
+            quantiles = [(q, found.percentiles("response_latency", PERMILLES[name])) for name, q in QUANTILES.items()]
+            coverages = [(measure.name, found.coverage(measure.name)) for measure in _covered()]
+            rates = [(measure.name, found.rates(measure.name)) for measure in _rates()]
+            by_labels = [(self._windows.label_sets.labels_of(number), number) for number in found.sets()]
+            for labels, number in sorted(by_labels):
+                values = self._of(labels)
+                ranked.add_metric([*values, shown], turns.get(number, 0))
+                for name, by_set in quantiles:
+                    value = _shown_quantile(by_set.get(number, Quantile()))
                     if value is not None:
-                        latency.add_metric([*values, shown, quantile], value)
-                for measure in _covered():
-                    share = (
-                        found
-                        if measure.name == "response_latency"
-                        else self._read(measure.name, window_s, now_ns, where)
-                    )
-                    if share.coverage is not None:
-                        coverage.add_metric([*values, measure.name, shown], share.coverage)
-                for measure in _rates():
-                    rate = self._read(measure.name, window_s, now_ns, where).rate
-                    if rate is not None:
-                        ratio.add_metric([*values, measure.name, shown], rate)
+                        latency.add_metric([*values, shown, name], value)
+                for family, shares in ((coverage, coverages), (ratio, rates)):
+                    for name, by_number in shares:
+                        if number in by_number:
+                            family.add_metric([*values, name, shown], by_number[number])
         yield from (latency, ranked, coverage, ratio)
         live = GaugeMetricFamily(
             BY_NAME["calls_in_progress"].prometheus[0], BY_NAME["calls_in_progress"].help, labels=self._names
@@ -167,9 +164,6 @@ class MonitorCollector(Collector):
         for where, count in self._windows.live.items():
             live.add_metric(self._of(where), count)
         yield live
-
-    def _read(self, measure: str, window_s: int, now_ns: int, where: Labels) -> Reading:
-        return self._windows.read(measure, window_s=window_s, as_of_ns=now_ns, where=where)
 
     def _values(self, key: Key) -> list[str]:
         return self._of(self._windows.label_sets.labels_of(key.number))
@@ -179,8 +173,7 @@ class MonitorCollector(Collector):
         return [found.get(key, "") for key in self._keys]
 
 
-def _shown_quantile(reading: Reading, name: str) -> float | None:
-    quantile = reading.quantiles[name]
+def _shown_quantile(quantile: Quantile) -> float | None:
     return float("inf") if quantile.more_than_s is not None else quantile.value_s
 
 

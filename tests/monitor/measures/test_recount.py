@@ -285,6 +285,42 @@ def test_percentiles_of_all_sets_at_once_are_those_read_one_by_one(measure: str,
     assert ranked == len(found) > 10
 
 
+@pytest.mark.parametrize("window_s", [60, 86_400])
+def test_what_is_said_of_all_sets_at_once_is_what_readings_say_of_one_after_the_other(window_s: int) -> None:
+    draw, windows = random.Random(5), Windows(max_label_values=100)
+    for number in range(3_000):
+        record = drawn(draw, number).model_copy(update={"agent": f"a{draw.randrange(20)}", "call_id": f"c{number}"})
+        windows.apply(None, record, arrived_ns=NOW_NS)
+    # A set of which nothing is left but that it was restated.
+    gone = drawn(draw, 1).model_copy(update={"agent": "gone", "call_id": "gone", "retracted": False})
+    windows.apply(None, gone, arrived_ns=NOW_NS)
+    windows.apply(gone, gone.model_copy(update={"retracted": True}), arrived_ns=NOW_NS)
+
+    found = windows.by_set(window_s=window_s, as_of_ns=AS_OF_NS)
+
+    numbers = {windows.label_sets.labels_of(number): number for number in found.sets()}
+    assert sorted(numbers) == windows.groups(windows.label_sets.keys, window_s=window_s, as_of_ns=AS_OF_NS)
+    durations = [one.name for one in MEASURES if one.kind in ("latency", "distribution")]
+    for measure in [one.name for one in MEASURES if one.view_of is None]:
+        one_by_one = {
+            number: windows.read(measure, window_s=window_s, as_of_ns=AS_OF_NS, where=labels)
+            for labels, number in numbers.items()
+        }
+        if measure in durations and measure != "latency_part":
+            ranked, shares = found.ranked(measure), found.coverage(measure)
+            assert {number: ranked.get(number, 0) for number in one_by_one} == {
+                number: one.n for number, one in one_by_one.items()
+            }
+            assert shares == {number: one.coverage for number, one in one_by_one.items() if one.coverage is not None}
+            medians = found.percentiles(measure, 500)
+            assert medians == {number: one.quantiles["p50"] for number, one in one_by_one.items() if ranked.get(number)}
+        elif BY_NAME[measure].kind == "rate" and measure != "coverage":
+            assert found.rates(measure) == {
+                number: one.rate for number, one in one_by_one.items() if one.rate is not None
+            }
+    assert window_s == 60 or found.rates("selectivity")
+
+
 def test_what_no_call_can_count_is_invalid_and_no_number_of_its_own() -> None:
     windows = Windows()
     common: dict[str, Any] = {

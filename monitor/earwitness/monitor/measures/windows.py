@@ -12,6 +12,7 @@ from typing import Final
 
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.measures.buckets import Buckets, S
+from earwitness.monitor.measures.by_set import BySet
 from earwitness.monitor.measures.catalogue import parse
 from earwitness.monitor.measures.classes import Classes, kept_long
 from earwitness.monitor.measures.contributions import rules_for
@@ -197,6 +198,11 @@ class Windows:
         number, only = self.classes.number(named.measure.name, named.klass or ""), not named.measure.ranks_censored
         found = percentile_by_set(sums, number, permille, binning, answered_only=only)
         return {self.label_sets.labels_of(label_set): quantile for label_set, quantile in found.items()}
+
+    def by_set(self, *, window_s: int, as_of_ns: int) -> BySet:
+        """A window's numbers of every label set at once, until something is applied. Raises KeyError as `read` does."""
+        _, end_ns = self.span(window_s, as_of_ns)
+        return BySet(self._moved(window_s, end_ns).sums(), self.classes, self._binning)
 
     def groups(self, by: Sequence[str], *, window_s: int, as_of_ns: int) -> list[Labels]:
         """The distinct values of the keys ``by`` among label sets seen in the window, sorted."""
