@@ -288,8 +288,8 @@ def test_percentiles_of_all_sets_at_once_are_those_read_one_by_one(measure: str,
 @pytest.mark.parametrize("window_s", [60, 86_400])
 def test_what_is_said_of_all_sets_at_once_is_what_readings_say_of_one_after_the_other(window_s: int) -> None:
     draw, windows = random.Random(5), Windows(max_label_values=100)
-    for number in range(3_000):
-        record = drawn(draw, number).model_copy(update={"agent": f"a{draw.randrange(20)}", "call_id": f"c{number}"})
+    for number in range(4_000):
+        record = drawn(draw, number).model_copy(update={"agent": f"a{draw.randrange(2)}", "call_id": f"c{number}"})
         windows.apply(None, record, arrived_ns=NOW_NS)
     # A set of which nothing is left but that it was restated.
     gone = drawn(draw, 1).model_copy(update={"agent": "gone", "call_id": "gone", "retracted": False})
