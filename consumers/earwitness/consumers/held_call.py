@@ -12,7 +12,7 @@ from earwitness.monitor.contract.records import AnyRecord
 
 MOST_SINCE: Final = 64
 """Events since a call was saved whole, before it is again."""
-BLOCK: Final = 16
+BLOCK: Final = 8
 """So many of them are packed together."""
 
 

@@ -119,3 +119,34 @@ def test_the_clock_of_another_process_is_kept_in_mind() -> None:
     for one in (timeline, moved):
         one.add(made(ev.App, "tools", 1, 3, name="outcome", value="callback"))
     assert moved.last_at_ns == timeline.last_at_ns == 8 * S
+
+
+def test_records_that_lie_stacked_stand_and_come_back_when_a_person_judges_them() -> None:
+    """Of a call of many chapters the old ones are put together when it is dumped."""
+    sent = [decode_event_fast(one.payload) for one in demo_call(1, HOUR_NS, 300, ended=False)]
+    kept, moved = CallTimeline(sent[0].call_id), CallTimeline(sent[0].call_id)
+    for first in range(0, len(sent), 60):
+        for event in sent[first : first + 60]:
+            assert kept.add(event) == moved.add(event)
+        moved = reloaded(moved)
+        assert kept.advance(kept.last_at_ns) == moved.advance(moved.last_at_ns)
+    assert len(moved.dump()) < len(kept.dump()) * 1.1
+    assert len(moved._records.published._stacks) > 2
+    assert moved.records(retracted=True) == kept.records(retracted=True)
+    overlaps = [record.id for record in kept.records() if record.kind == "overlap"]
+    assert len(overlaps) > 8
+
+    for seq, overlap in enumerate((overlaps[0], overlaps[1], overlaps[-1])):
+        label = ev.HumanLabel(
+            call_id=sent[0].call_id, source="label", seq=seq, at_ns=kept.last_at_ns, wall_ns=sent[-1].wall_ns,
+            subject=overlap, label="not" if seq else "wanted", author="somebody",
+        )  # fmt: skip
+        for one in (kept, moved):
+            one.add(label)
+        changed = kept.advance(kept.last_at_ns)
+        assert [record.id for record in changed] == [overlap]
+        assert changed == moved.advance(moved.last_at_ns)
+        moved = reloaded(moved)
+
+    by_id = {record.id: record for record in kept.records(retracted=True)}
+    assert {record.id: record for record in moved.records(retracted=True)} == by_id

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic_core import PydanticUndefined
 
 from earwitness.monitor.calls.page import Content, Draft
-from earwitness.monitor.calls.shelf import Shelved, shelve, unshelve
+from earwitness.monitor.calls.shelf import Shelved, shelve, stack, unshelve, unstack
 from earwitness.monitor.calls.timeline_state import PublishedState, full_record, plain_record
 from earwitness.monitor.contract.records import RECORD_TYPES, AnyRecord, Record
 
@@ -25,6 +25,8 @@ class _Kept:
     retracted: bool = False
 
 
+STACK: Final = 5
+"""So many shelves make a stack, in a call that is laid aside."""
 UNCOUNTED: Final = frozenset({"final", "text", "unspoken", "evidence", "interrupted", "arguments", "result"})
 """Fields in which revisions may differ without any measure's reading another number (``measures.contributions`` and
 ``measures.exemplars`` read none of them)."""
@@ -48,7 +50,9 @@ class Published:
         self._replaced: dict[str, _Kept] = {}
         self._alike: set[str] = set()
         self._shelves: dict[int, tuple[Content, bytes]] = {}
-        """Records that were put away together, with what they share."""
+        """Records that were put away together, with what they share; no bytes of their own where they lie stacked."""
+        self._stacks: dict[int, tuple[list[int], bytes]] = {}
+        """Older shelves in one, by the first of them."""
         self._shelf_of: dict[str, int] = {}
         """Where the records are that somebody may come back to."""
         self._taken: dict[int, list[str]] = {}
@@ -118,6 +122,7 @@ class Published:
 
     def take_down(self, shelf: int) -> list[str]:
         """Bring back what was put away; the ids of the records."""
+        self._unstack(shelf)
         found = self._shelves.pop(shelf, None)
         if found is None:
             return self._taken.pop(shelf, [])
@@ -129,6 +134,23 @@ class Published:
             ids.append(record_id)
         return ids
 
+    def _stack(self) -> None:
+        """Stack the oldest shelves, once they are enough."""
+        loose = sorted(shelf for shelf, (_, body) in self._shelves.items() if body)
+        while len(loose) >= STACK:
+            first, loose = loose[:STACK], loose[STACK:]
+            found = [self._shelves[shelf] for shelf in first]
+            self._stacks[first[0]] = first, stack([body for _, body in found])
+            self._shelves |= {shelf: (shared, b"") for shelf, (shared, _) in zip(first, found, strict=True)}
+
+    def _unstack(self, shelf: int) -> None:
+        """Let each shelf of the stack that has this one lie by itself again."""
+        for first, (shelves, body) in list(self._stacks.items()):
+            if shelf in shelves:
+                for one, own in zip(shelves, unstack(body), strict=True):
+                    self._shelves[one] = self._shelves[one][0], own
+                del self._stacks[first]
+
     def _taken_down(self, record_id: str) -> _Kept:
         shelf = self._shelf_of[record_id]
         self._taken[shelf] = self.take_down(shelf)
@@ -136,6 +158,7 @@ class Published:
 
     def state(self) -> tuple[PublishedState, dict[int, bytes]]:
         """All that stands, as plain values, and the shelves; what the last round replaced is left out."""
+        self._stack()
         shared: list[Content] = []
         numbers: dict[int, int] = {}
 
@@ -150,8 +173,10 @@ class Published:
             for name, k in self._kept.items()
         ]
         shelves = {shelf: number(common) for shelf, (common, _) in self._shelves.items()}
-        bodies = {shelf: body for shelf, (_, body) in self._shelves.items()}
-        return PublishedState(shared, kept, shelves, self._shelf_of, self._taken, self._shelved), bodies
+        bodies = {shelf: body for shelf, (_, body) in self._shelves.items() if body}
+        bodies |= {first: body for first, (_, body) in self._stacks.items()}
+        stacks = {first: own for first, (own, _) in self._stacks.items()}
+        return PublishedState(shared, kept, shelves, stacks, self._shelf_of, self._taken, self._shelved), bodies
 
     @classmethod
     def restored(cls, state: PublishedState, shelves: Mapping[int, bytes]) -> Published:
@@ -160,7 +185,12 @@ class Published:
         for number, record in state.kept:
             kind, record_id, revision, retracted, content = full_record(record)
             made._kept[record_id] = _Kept(RECORD_TYPES[kind], content, state.shared[number], revision, retracted)
-        made._shelves = {shelf: (state.shared[number], shelves[shelf]) for shelf, number in state.shelves.items()}
+        stacked = {shelf for own in state.stacks.values() for shelf in own}
+        made._stacks = {first: (own, shelves[first]) for first, own in state.stacks.items()}
+        made._shelves = {
+            shelf: (state.shared[number], b"" if shelf in stacked else shelves[shelf])
+            for shelf, number in state.shelves.items()
+        }
         made._shelf_of, made._taken, made._shelved = state.shelf_of, state.taken, state.shelved
         return made
 
@@ -175,8 +205,12 @@ class Published:
 
     def records(self, *, retracted: bool = False) -> Iterator[AnyRecord]:
         """The latest revision of every record; with those that were taken back only where asked for."""
-        for shared, packed in self._shelves.values():
-            for kind, record_id, revision, gone, content in unshelve(packed):
+        bodies = {shelf: body for shelf, (_, body) in self._shelves.items()}
+        for own, body in self._stacks.values():
+            bodies.update(zip(own, unstack(body), strict=True))
+        for shelf, body in sorted(bodies.items()):
+            shared = self._shelves[shelf][0]
+            for kind, record_id, revision, gone, content in unshelve(body):
                 if retracted or not gone:
                     yield self._made(record_id, _Kept(RECORD_TYPES[kind], content, shared, revision, gone))
         for record_id, kept in self._kept.items():

@@ -70,6 +70,17 @@ def unshelve(body: bytes) -> list[Shelved]:
     return found
 
 
+def stack(shelves: Sequence[bytes]) -> bytes:
+    """Several shelves in one: what they say alike stands there once. `unstack` has each again."""
+    return zlib.compress(packed([zlib.decompress(body) for body in shelves]), 6)
+
+
+def unstack(body: bytes) -> list[bytes]:
+    """The shelves that were stacked."""
+    found: list[bytes] = unpacked(zlib.decompress(body), list[bytes])
+    return [zlib.compress(plain, 1) for plain in found]
+
+
 def packed(plain: object) -> bytes:
     """A value as bytes. Integers that no machine word holds come as JSON, which begins otherwise."""
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from itertools import accumulate, pairwise
-from typing import Any, Final, Union
+from typing import Any, Final
 
 import msgspec
 from pydantic import BaseModel
@@ -24,7 +24,7 @@ from earwitness.monitor.contract.events import EVENT_TYPES
 from earwitness.monitor.contract.records import RECORD_TYPES, Call, LineQuality, Unheard
 from earwitness.monitor.contract.wire import encode
 
-FORMAT: Final = 2 << 32 | zlib.crc32(repr(FIELDS).encode())
+FORMAT: Final = 3 << 32 | zlib.crc32(repr(FIELDS).encode())
 """Another one where states of before can no longer be read: its upper half grows, or records have other fields."""
 _CALL: Final = RECORD_TYPES.index(Call)
 
@@ -40,6 +40,8 @@ class PublishedState(msgspec.Struct, array_like=True, frozen=True):
     kept: list[tuple[int, Shelved]]
     shelves: dict[int, int]
     """What the records of a shelf share."""
+    stacks: dict[int, list[int]]
+    """Shelves that lie stacked, as the body of the first of them."""
     shelf_of: dict[str, int]
     taken: dict[int, list[str]]
     shelved: int
@@ -160,7 +162,7 @@ def read(body: bytes) -> tuple[TimelineState, list[bytes], dict[int, bytes]]:
             _with_events(chapter.carry.facts)
         for steps in state.moments_ns:
             steps[:] = accumulate(steps)
-    except (msgspec.MsgspecError, ValueError, zlib.error) as error:
+    except (msgspec.MsgspecError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise NotAState(str(error)) from error
     return state, outer.events, outer.shelves
 
@@ -186,7 +188,7 @@ def _with_events(facts: Facts) -> None:
     for name in ("started", "ended"):
         value = getattr(facts, name)
         if value is not None:
-            setattr(facts, name, msgspec.convert(value, _EVENT))
+            setattr(facts, name, msgspec.convert(value, _EVENTS[value["kind"]]))
 
 
 def _plain(value: Any) -> Any:
@@ -210,4 +212,4 @@ _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_plain)
 _JSON_ENCODER: Final = msgspec.json.Encoder(enc_hook=_plain)
 _STATES: Final = msgspec.msgpack.Decoder(TimelineState, dec_hook=_model)
 _JSON_STATES: Final = msgspec.json.Decoder(TimelineState, dec_hook=_model)
-_EVENT: Final[Any] = Union[tuple(struct_of(model) for model in EVENT_TYPES)]  # noqa: UP007 - made at run time
+_EVENTS: Final[dict[str, Any]] = {str(model.model_fields["kind"].default): struct_of(model) for model in EVENT_TYPES}
