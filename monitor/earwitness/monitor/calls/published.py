@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic_core import PydanticUndefined
 
 from earwitness.monitor.calls.page import Content, Draft
-from earwitness.monitor.calls.shelf import Shelved, shelve, stack, unshelve, unstack
+from earwitness.monitor.calls.shelf import Shelved, apart, shelve, stack, together, unshelve, unstack
 from earwitness.monitor.calls.timeline_state import PublishedState, full_record, plain_record
 from earwitness.monitor.contract.records import RECORD_TYPES, AnyRecord, Record
 
@@ -169,20 +169,23 @@ class Published:
             return numbers[id(one)]
 
         kept = [
-            (number(k.shared), plain_record((RECORD_TYPES.index(k.kind), name, k.revision, k.retracted, k.content)))
+            plain_record((RECORD_TYPES.index(k.kind), name, k.revision, k.retracted, k.content))
             for name, k in self._kept.items()
         ]
+        kept_share = [number(k.shared) for k in self._kept.values()]
         shelves = {shelf: number(common) for shelf, (common, _) in self._shelves.items()}
         bodies = {shelf: body for shelf, (_, body) in self._shelves.items() if body}
         bodies |= {first: body for first, (_, body) in self._stacks.items()}
         stacks = {first: own for first, (own, _) in self._stacks.items()}
-        return PublishedState(shared, kept, shelves, stacks, self._shelf_of, self._taken, self._shelved), bodies
+        return PublishedState(
+            shared, apart(kept), kept_share, shelves, stacks, self._shelf_of, self._taken, self._shelved
+        ), bodies
 
     @classmethod
     def restored(cls, state: PublishedState, shelves: Mapping[int, bytes]) -> Published:
         """The way back of `state`. Raises KeyError or IndexError where the two do not fit."""
         made = cls()
-        for number, record in state.kept:
+        for number, record in zip(state.kept_share, together(state.kept), strict=True):
             kind, record_id, revision, retracted, content = full_record(record)
             made._kept[record_id] = _Kept(RECORD_TYPES[kind], content, state.shared[number], revision, retracted)
         stacked = {shelf for own in state.stacks.values() for shelf in own}

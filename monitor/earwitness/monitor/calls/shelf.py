@@ -19,6 +19,11 @@ Shelved = tuple[int, str, int, bool, Content]
 """A record: its kind by number in `RECORD_TYPES`, id, revision, whether it was taken back, contents."""
 
 
+Block = tuple[list[list[int]], list[tuple[int, str, int, bool, int, list[Any]]]]
+"""Which fields records have, by their numbers in the model; records, each with the place of its own among these, and
+the values of the fields."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShelvedEvents:
     """Entries of one chapter, in order. Events that were made by hand stay as they are, and so do numbers that no
@@ -46,28 +51,36 @@ def shelve_events(entries: Sequence[Entry]) -> ShelvedEvents:
         return ShelvedEvents(moments, tuple(events))
 
 
-def shelve(block: Sequence[Shelved]) -> bytes:
-    """Put records of plain contents away. Raises TypeError for other contents."""
-    # Most of a record are the names of its fields, which those of its kind share: numbers of them stand there once.
+def apart(block: Sequence[Shelved]) -> Block:
+    """Records with their fields by number: most of a record are the names of its fields, which its kind shares."""
     named: dict[tuple[int, tuple[str, ...]], int] = {}
     rows = [
         (kind, record_id, revision, gone, named.setdefault((kind, tuple(content)), len(named)), list(content.values()))
         for kind, record_id, revision, gone, content in block
     ]
-    numbers = [[_NUMBERS[kind][name] for name in names] for kind, names in named]
-    return zlib.compress(packed((numbers, rows)), 1)
+    return [[_NUMBERS[kind][name] for name in names] for kind, names in named], rows
+
+
+def together(block: Block) -> list[Shelved]:
+    """The way back of `apart`. Raises ValueError or IndexError for what makes no sense."""
+    numbers, rows = block
+    found: list[Shelved] = []
+    for kind, record_id, revision, gone, at, values in rows:
+        names = FIELDS[kind]
+        content = {names[number]: value for number, value in zip(numbers[at], values, strict=True)}
+        retuple(kind, content)
+        found.append((kind, record_id, revision, gone, content))
+    return found
+
+
+def shelve(block: Sequence[Shelved]) -> bytes:
+    """Put records of plain contents away. Raises TypeError for other contents."""
+    return zlib.compress(packed(apart(block)), 1)
 
 
 def unshelve(body: bytes) -> list[Shelved]:
     """The records that were put away."""
-    block: _Block = unpacked(zlib.decompress(body), _Block)
-    numbers, rows = block
-    found: list[Shelved] = []
-    for kind, record_id, revision, gone, at, values in rows:
-        content = {FIELDS[kind][number]: value for number, value in zip(numbers[at], values, strict=True)}
-        retuple(kind, content)
-        found.append((kind, record_id, revision, gone, content))
-    return found
+    return together(_BLOCKS.decode(plain) if (plain := zlib.decompress(body))[:1] != b"[" else unpacked(plain, Block))
 
 
 def stack(shelves: Sequence[bytes]) -> bytes:
@@ -108,9 +121,8 @@ def retuple(kind: int, content: Content) -> None:
 FIELDS: Final = [tuple(kind.model_fields) for kind in RECORD_TYPES]
 """Of each kind of record the names of its fields: shelves name them by number."""
 _NUMBERS: Final = [{name: number for number, name in enumerate(names)} for names in FIELDS]
-_Block = tuple[list[list[int]], list[tuple[int, str, int, bool, int, list[Any]]]]
-"""The fields that records on a shelf have; the records, each with the place of its own."""
 _ENCODER: Final = msgspec.msgpack.Encoder()
+_BLOCKS: Final = msgspec.msgpack.Decoder(Block)
 _JSON_ENCODER: Final = msgspec.json.Encoder()
 _TUPLES: Final = [
     tuple(name for name, info in kind.model_fields.items() if get_origin(info.annotation) is tuple)

@@ -17,14 +17,23 @@ from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.haste import Floor
 from earwitness.monitor.calls.page import Content
-from earwitness.monitor.calls.shelf import FIELDS, Shelved, ShelvedEvents, packed, retuple, shelve_events, unpacked
+from earwitness.monitor.calls.shelf import (
+    FIELDS,
+    Block,
+    Shelved,
+    ShelvedEvents,
+    packed,
+    retuple,
+    shelve_events,
+    unpacked,
+)
 from earwitness.monitor.calls.wants import Basis
 from earwitness.monitor.contract.decoder import decode_event_fast, struct_of
 from earwitness.monitor.contract.events import EVENT_TYPES
 from earwitness.monitor.contract.records import RECORD_TYPES, Call, LineQuality, Unheard
 from earwitness.monitor.contract.wire import encode
 
-FORMAT: Final = 3 << 32 | zlib.crc32(repr(FIELDS).encode())
+FORMAT: Final = 4 << 32 | zlib.crc32(repr(FIELDS).encode())
 """Another one where states of before can no longer be read: its upper half grows, or records have other fields."""
 _CALL: Final = RECORD_TYPES.index(Call)
 
@@ -37,7 +46,8 @@ class PublishedState(msgspec.Struct, array_like=True, frozen=True):
     """What was published. Records and shelves name what they share by its number in ``shared``."""
 
     shared: list[Content]
-    kept: list[tuple[int, Shelved]]
+    kept: Block
+    kept_share: list[int]
     shelves: dict[int, int]
     """What the records of a shelf share."""
     stacks: dict[int, list[int]]
