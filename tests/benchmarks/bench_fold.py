@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.fold import TimelineFold, at_hand_of
+from earwitness.consumers.garbage import collect_seldom
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor import CALLS_A_TICK
 from earwitness.consumers.monitor_settings import MonitorSettings
@@ -36,8 +37,6 @@ from demo_calls import HOUR_NS, S, Sent, demo_call, demo_calls
 
 BEHIND_FROM = 2_000
 """A batch of so many events is what a worker reads that is behind."""
-AT_HAND_OF_10_000 = 200
-"""So many calls stay at hand, by the defaults, where 10,000 are open."""
 
 
 def call_events(call: int, start_ns: int, turns: int = 6) -> list[Any]:
@@ -138,8 +137,8 @@ def bench_memory(calls: int, length_s: float) -> None:
     """What open calls take, at hand and laid aside, each in a process of its own: resident memory beyond what a few
     calls take, with all that a worker knows of them (what was published, what of it is saved, the events since); and
     by these, what 10,000 take."""
-    at_hand, asleep = (_in_a_process(f"memory_kb({calls}, {length_s}, {most})") for most in (None, 0))
-    most = AT_HAND_OF_10_000
+    (at_hand,), (asleep,) = (_in_a_process(f"memory_kb({calls}, {length_s}, {most})") for most in (None, 0))
+    most = at_hand_of(10_000, MonitorSettings().calls_at_hand or 0)
     print(
         f"  {calls} open calls of {length_s:.0f} s: {at_hand:.0f} kB a call at hand, {asleep:.0f} kB laid aside;",
         end="",
@@ -148,7 +147,15 @@ def bench_memory(calls: int, length_s: float) -> None:
 
 
 def bench_asleep(calls: int, length_s: float) -> None:
-    """What it costs that calls sleep: the same events, all calls at hand and none, turn by turn."""
+    """What it costs that calls sleep, in a process that looks for garbage as seldom as a worker's does."""
+    awake, asleep = _in_a_process(f"asleep_us({calls}, {length_s})")
+    print(f"  {calls} open calls of {length_s:.0f} s, batches of 50: {awake:.1f} us of CPU an event at hand,", end="")
+    print(f" {asleep:.1f} us where each sleeps between two looks: {asleep / awake:.2f} times")
+
+
+def asleep_us(calls: int, length_s: float) -> str:
+    """CPU an event with all calls at hand and with none: the same events, turn by turn."""
+    collect_seldom()
     sent = demo_calls(calls, length_s, length_s, ended=False)
     spent_s = [0.0, 0.0]
     folds = [TimelineFold(MonitorSettings(calls_at_hand=most)) for most in (None, 0)]
@@ -160,16 +167,14 @@ def bench_asleep(calls: int, length_s: float) -> None:
                 fold.add(entry, decode_event_fast(one.payload))
             fold.settle()
             spent_s[n] += time.process_time() - began
-    awake, asleep = (s / len(sent) * 1e6 for s in spent_s)
-    print(f"  {calls} open calls of {length_s:.0f} s, batches of 50: {awake:.1f} us of CPU an event at hand,", end="")
-    print(f" {asleep:.1f} us where each sleeps between two looks: {asleep / awake:.2f} times")
+    return " ".join(str(s / len(sent) * 1e6) for s in spent_s)
 
 
-def _in_a_process(expression: str) -> float:
+def _in_a_process(expression: str) -> list[float]:
     here = str(Path(__file__).parent)
     code = f"import bench_fold; print(bench_fold.{expression})"
     ran = subprocess.run([sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=True)
-    return float(ran.stdout.split()[-1])
+    return [float(one) for one in ran.stdout.split()]
 
 
 def memory_kb(calls: int, length_s: float, at_hand: int | None) -> float:

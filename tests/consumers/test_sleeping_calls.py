@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from demo_calls import Sent, demo_calls
 
-from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.fold import TimelineFold, at_hand_of
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
 from earwitness.monitor.calls.saved import NotSaved, SleepingCall, restored, saved
@@ -44,6 +44,11 @@ def test_calls_that_sleep_between_looks_change_alike() -> None:
     assert few.advance(end_ns) == kept.advance(end_ns)
     for call_id, held in kept.held.items():
         assert few.held[call_id].timeline.records(retracted=True) == held.timeline.records(retracted=True)
+
+
+@pytest.mark.parametrize(("open_calls", "stay"), [(0, 1_000), (1_000, 1_000), (2_000, 500), (10_000, 100), (10**7, 0)])
+def test_the_more_calls_are_open_the_fewer_stay_at_hand(open_calls: int, stay: int) -> None:
+    assert at_hand_of(open_calls, 1_000) == stay
 
 
 def test_calls_that_are_over_are_laid_aside_in_time() -> None:

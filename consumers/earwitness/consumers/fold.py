@@ -47,6 +47,11 @@ FINAL_NS: Final = 10 * S
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+def at_hand_of(open_calls: int, most: int) -> int:
+    """How many of so many open calls stay at hand, where ``most`` may: all of them, or the fewer the more are open."""
+    return most if open_calls <= most else most * most // open_calls
+
+
 class TimelineFold:
     """The state of one timeline worker."""
 
@@ -298,12 +303,12 @@ class TimelineFold:
         self._awake[held.call_id] = held
 
     def _lay_aside(self) -> None:
-        """Let no more calls be at hand than is wanted: those go first that were looked at longest ago. Where far more
-        are open they are looked at in turn, and hardly any is still at hand when its turn comes: then fewer are kept,
-        so that all of them take as little as they can."""
-        most = self._most_awake
-        if most is not None and len(self._awake) > (most := most * min(2 * most, self._open_calls) // self._open_calls):
-            self._sleep(list(islice(self._awake.values(), len(self._awake) - most)))
+        """Let no more calls be at hand than is wanted: those go first that were looked at longest ago. Where more are
+        open they are looked at in turn, and hardly any is still at hand when its turn comes: the more are open, the
+        fewer stay."""
+        if self._most_awake is None or len(self._awake) <= (most := at_hand_of(self._open_calls, self._most_awake)):
+            return
+        self._sleep(list(islice(self._awake.values(), len(self._awake) - most)))
 
     def _sleep(self, calls: Sequence[HeldCall]) -> None:
         for held in calls:
