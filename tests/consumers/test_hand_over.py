@@ -168,6 +168,19 @@ async def test_as_long_as_the_log_is_away_nothing_is_handed_over(site: Site) -> 
     assert await manifests(site.log) == before
 
 
+async def test_where_no_state_is_kept_the_position_is_told(site: Site) -> None:
+    (life,) = site.lives
+    life.keeper._loading.keeps = False
+    before = await written(site.log)
+
+    await site.take_away(life, 10**9)
+
+    assert await site.log.committed(SETTINGS.group, "earwitness.events") == await site.log.end_positions(
+        "earwitness.events"
+    )
+    assert await written(site.log) == before
+
+
 # --- real logs --------------------------------------------------------------------------------------------------------
 
 

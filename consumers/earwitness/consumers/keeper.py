@@ -297,6 +297,8 @@ class Keeper:
             for partition, part in sorted(leaving.items(), key=lambda one: one[1].kept_ns):
                 if partition in ours and partition in self._reader.leaving:
                     await self._write(hands, {partition: part})
+        elif leaving:
+            await self._commit(hands, {p: part.next_offset for p, part in leaving.items()})
         for part in leaving.values():
             part.left = True
             self._fold.behind.add(part.state.partition)
