@@ -102,6 +102,121 @@ async def test_d02_windows_that_reach_behind_what_is_still_kept_say_that_they_ar
     assert untouched.windows.read("response_latency", window_s=300, as_of_ns=site.clock()).complete
 
 
+OF_CLINIC, OF_HOTEL = ((("agent", name),) for name in ("clinic", "hotel"))
+
+
+def said(windows: Windows, at_s: float, where: Any = (), window_s: int = 60) -> tuple[int, bool]:
+    """How many turns a window has that ends so many seconds after noon, and whether it is complete."""
+    found = windows.read("response_latency", window_s=window_s, as_of_ns=NOON_NS + round(at_s * 1e9), where=where)
+    return found.n, found.complete
+
+
+def torn(make_bot: Any) -> tuple[list[Any], list[Any]]:
+    """A call of which an exchange at 2:30 is missing, and that."""
+    bot = make_bot("c1").start().asks(2).asks(60)
+    first = len(bot.made)
+    bot.asks(150)
+    gone = bot.made[first:]
+    bot.asks(170)
+    return [event for event in bot.made if event not in gone], gone
+
+
+async def test_d02_a_gap_in_a_running_calls_numbers_makes_windows_incomplete_until_it_is_filled(
+    site: Any, make_bot: Any
+) -> None:
+    came, gone = torn(make_bot)
+    site.clock.set(175)
+    await site.send(*came, *make_bot("h1", agent="hotel").start().asks(150).asks(170).made)
+    fold = await LogFold.open(site.log, clock_ns=site.clock)
+    await fold.catch_up()
+
+    # From the answer after 1:01.8 to the question at 2:50.
+    seen = {at_s: said(fold.windows, at_s, OF_CLINIC) for at_s in (50, 120, 175)}
+    assert seen == {50: (1, True), 120: (1, False), 175: (1, False)}
+    assert said(fold.windows, 175, OF_HOTEL) == (2, True)
+    assert said(fold.windows, 175) == (3, False)
+    assert said(fold.windows, 175, OF_CLINIC, 3_600) == (3, False)
+    site.clock.set(235)
+    await fold.catch_up()
+    assert said(fold.windows, 235, OF_CLINIC) == (0, True)
+
+    await site.send(*gone)
+    await fold.catch_up()
+
+    assert said(fold.windows, 175, OF_CLINIC) == (2, True)
+    assert said(fold.windows, 175, (), 3_600) == (6, True)
+
+
+async def test_d02_what_comes_too_late_to_be_folded_leaves_its_windows_incomplete(site: Any, make_bot: Any) -> None:
+    bot = make_bot("c1").start().asks(2)
+    first = len(bot.made)
+    gone = bot.asks(20).made[first:]
+    bot.asks(60)
+    site.clock.set(65)
+    await site.send(*[event for event in bot.made if event not in gone])
+    fold = await LogFold.open(site.log, clock_ns=site.clock)
+    await fold.catch_up()
+    await site.send(*gone)
+    await fold.catch_up()
+    assert said(fold.windows, 65, OF_CLINIC, 300) == (2, False)
+    site.clock.set(90)
+    await fold.catch_up()
+    assert said(fold.windows, 90, OF_CLINIC, 60) == (1, True)
+
+
+async def test_d02_a_call_whose_beginning_is_missing_leaves_nobodys_windows_complete(site: Any, make_bot: Any) -> None:
+    """Its agent is not known: whose numbers lack its turns, nobody can say."""
+    bot = make_bot("c1").start().asks(20)
+    site.clock.set(50)
+    await site.send(*bot.made[2:], *make_bot("h1", agent="hotel").start().asks(2).made)
+    fold = await LogFold.open(site.log, clock_ns=site.clock)
+    await fold.catch_up()
+
+    assert said(fold.windows, 50, OF_HOTEL) == (1, False)
+
+
+async def test_d02_what_is_missing_is_known_to_the_next_worker_too(site: Any, make_bot: Any) -> None:
+    came, _ = torn(make_bot)
+    site.clock.set(175)
+    await site.send(*came)
+
+    for _ in range(2):
+        stop = asyncio.Event()
+
+        async def on_tick(_windows: Windows, _now_ns: int, stop: asyncio.Event = stop) -> None:
+            if await site.log.committed(QUICK.group, EVENTS) == await site.log.end_positions(EVENTS):
+                stop.set()
+
+        settings = replace(QUICK, keep_every_s=0.0)
+        monitor = Monitor(site.log, settings, stop=stop, on_tick=on_tick, clock_ns=site.clock)
+        async with asyncio.timeout(60):
+            await monitor.run()
+
+        found = {at_s: said(monitor.fold.windows, at_s, OF_CLINIC) for at_s in (50, 175)}
+        assert found == {50: (1, True), 175: (1, False)}
+    assert monitor.keeper is not None
+    assert monitor.keeper.read_again == 0
+
+
+async def test_d02_records_that_go_while_a_worker_is_behind_leave_windows_incomplete_that_reach_back_to_them(
+    site: Any, make_bot: Any
+) -> None:
+    fold = await LogFold.open(site.log, clock_ns=site.clock)
+    await site.report([make_bot("c1").start().asks(2).ends(10)])
+    await fold.catch_up()
+    await site.report([make_bot("c2", 60).start().asks(2).ends(10)])
+    for partition, end in (await site.log.end_positions(EVENTS)).items():
+        site.log.drop_before(EVENTS, partition, end)
+    await site.report([make_bot(f"c{i}", 150).start().asks(2).ends(10) for i in range(3, 13)])
+    await fold.catch_up()
+
+    assert fold.stats.lost > 0
+    assert said(fold.windows, 170, (), 300) == (11, False)
+    site.clock.set(300)
+    await fold.catch_up()
+    assert said(fold.windows, 300, ()) == (0, True)
+
+
 async def test_d03_a_commit_that_is_refused_is_counted_and_ends_nothing(site: Any, make_bot: Any) -> None:
     await site.report([make_bot("c1").start().asks(2).ends(10)])
     stop, refusals = asyncio.Event(), 2

@@ -99,7 +99,7 @@ def test_windows_are_the_fold_of_the_latest_revisions(chance: random.Random) -> 
         assert new.revision == (0 if before is None else before.revision + 1)
         newest[new.call_id, new.id] = new
     anew = Windows(bounds=fold.windows.bounds)
-    anew.live = fold.windows.live
+    anew.live, anew.torn = fold.windows.live, fold.windows.torn
     for record in newest.values():
         anew.apply(None, record)
     assert readings(anew) == readings(fold.windows)

@@ -223,6 +223,8 @@ class TimelineFold:
             self._waiting.append((held.waits_ns, held))
         if held.presses_ns is not None:
             self._pressing.append((held.presses_ns, held))
+        if held.torn:
+            self._note_torn(held)
 
     def drop(self, partition: int) -> set[str]:
         """Forget all of a partition, which somebody else has now; the ids of its calls."""
@@ -284,6 +286,7 @@ class TimelineFold:
             _log.exception("a call could not be folded and is left as it was", call_id=held.call_id)
             return []
         if not records:
+            self._note_torn(held)
             return []
         held.number = self.windows.label_sets.number_of(records[-1])
         changes: list[Change] = []
@@ -293,7 +296,20 @@ class TimelineFold:
             if old is None or not timeline.counts_alike(record.id):
                 apply(old, record, arrived_ns=as_of_ns, part=part)
             changes.append(Change(old, record))
+        self._note_torn(held)
         return changes
+
+    def _note_torn(self, held: HeldCall) -> None:
+        """Let the windows know where events of a call are missing, and where they are missing no more."""
+        timeline = held.timeline
+        torn = timeline.torn(held.torn) if isinstance(timeline, CallTimeline) else held.torn
+        if torn or held.torn:
+            held.torn = torn
+            begun_ns = timeline.started_wall_ns or 0
+            # Without its first event nobody knows whose numbers lack what the call has.
+            number = held.number if all(one.first_seq for one in torn) else None
+            spans = [(begun_ns + one.from_ns, begun_ns + one.to_ns) for one in torn]
+            self.windows.note_torn(held.call_id, number, spans)
 
     def _wake(self, held: HeldCall) -> None:
         """Have a call at hand that is looked at now, and note that it was looked at last. Raises NotAState."""

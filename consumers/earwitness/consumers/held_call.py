@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
+from earwitness.monitor.calls.arrivals import Torn
 from earwitness.monitor.contract.decoder import pack_events
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
@@ -59,6 +60,8 @@ class HeldCall:
     """Arrival of the first of them that can change what was published."""
     broken: bool = False
     """Its fold failed: it is left as it was, and the others go on."""
+    torn: list[Torn] = field(default_factory=list[Torn])
+    """Where events of its bot are missing, as last judged."""
     changed: bool = True
     """Something came or was judged since somebody last cleared this."""
     since: list[AnyEvent] | None = None

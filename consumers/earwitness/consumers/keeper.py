@@ -104,6 +104,7 @@ class Keeper:
         self._was_settled = False
         self._turn = 0
         handler.part_of = self._part_of
+        handler.complete_from = self._complete_from
         if settings.keep_state:
             reader.hand_over(HAND_OVER_S)
 
@@ -135,6 +136,12 @@ class Keeper:
         held = self._fold.held.get(call_id)
         partition = self._fold.forgotten.get(call_id) if held is None else held.partition
         return None if partition is None else self.parts.get(partition)
+
+    def _complete_from(self, partition: int, at_ns: int) -> None:
+        part = self.parts.get(partition)
+        if part is not None:
+            part.since_ns = max(part.since_ns or 0, at_ns)
+            self._note_since()
 
     # --- reading --------------------------------------------------------------------------------------------------
 

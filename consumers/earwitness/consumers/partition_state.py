@@ -161,6 +161,7 @@ class PartitionState:
             timeline.pressing,
             timeline.due_ns,
             timeline.final_due_ns,
+            list(held.torn),
         )
 
     def _call(self, was: SavedCall, whole: bytes | None) -> tuple[HeldCall, SavedCall]:
@@ -178,6 +179,7 @@ class PartitionState:
             timeline.due_ns, timeline.final_due_ns = was.due_ns, was.final_due_ns
         held = HeldCall(was.call_id, timeline, self.partition, offset_ns=was.offset_ns, as_of_ns=was.as_of_ns)
         held.waits_ns, held.presses_ns, held.broken = was.waits_ns, was.presses_ns, was.broken
+        held.torn = list(was.torn)
         held.changed = False
         return held, was
 

@@ -14,6 +14,7 @@ import msgspec
 
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.state_slots import Doubt
+from earwitness.monitor.calls.arrivals import Torn
 
 T = TypeVar("T")
 
@@ -69,6 +70,7 @@ class SavedCall(msgspec.Struct, array_like=True, frozen=True):
     pressing: bool
     due_ns: int
     final_due_ns: int
+    torn: list[Torn] = []
 
 
 def fingerprint(settings: MonitorSettings) -> str:

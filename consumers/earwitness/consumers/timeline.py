@@ -72,12 +72,19 @@ class TimelineHandler:
         """Partitions of which is read what an earlier run handled."""
         self.part_of: Callable[[str], Past | None] = _no_past
         """How far the past of a call's partition was read."""
+        self.complete_from: Callable[[int, int], None] = self._complete_from
+        """Told of a partition and of a wall time before which records of it were gone unread."""
+        self._gaps_in: set[int] = set()
+        """Partitions in which records were gone, until it is known when those behind them came."""
         self._topic = topic_name(prefix, RECORDS)
         self._ledger = ledger
         self._waiting: list[Change] = []
 
     def handle(self, entry: Entry, value: AnyEvent) -> None:
         """Fold one event."""
+        if entry.partition in self._gaps_in:
+            self._gaps_in.discard(entry.partition)
+            self.complete_from(entry.partition, entry.append_ns)
         if value.kind == "health":
             self.health.note(value, again=entry.partition in self.again)
         if entry.partition in self.again:
@@ -88,8 +95,10 @@ class TimelineHandler:
         self.fold.add(entry, value)
 
     def missed(self, gap: Gap) -> None:
-        """Count what was gone; calls of that time have gaps, which their timelines see."""
+        """Count what was gone; windows that reach back to it are not complete (D02)."""
         self.lost += gap.lost
+        if gap.lost:
+            self._gaps_in.add(gap.partition)
 
     def queue(self, changes: Sequence[Change]) -> None:
         """Publish with the next batch what the passing of time changed."""
@@ -125,6 +134,10 @@ class TimelineHandler:
                 self.totals.add(sets.number_of(news.record), news.record)
             outgoing.append(Outgoing(news.record.call_id, news.payload))
         return [Batch(self._topic, outgoing)] if outgoing else ()
+
+    def _complete_from(self, _partition: int, at_ns: int) -> None:
+        windows = self.fold.windows
+        windows.since_ns = max(windows.since_ns or 0, at_ns)
 
     def _due(self, changes: Iterable[Change]) -> Iterator[Change]:
         """What is to be published now: nothing that an earlier run published, and of the rest of the past the last."""

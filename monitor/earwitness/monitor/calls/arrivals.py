@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from earwitness.monitor.calls.call_record import Tally
 from earwitness.monitor.calls.facts import Facts
 
+MOST_LATE: Final = 100
+"""Stretches of late events that are told apart."""
 BOT_SOURCES: Final = frozenset({"bot", "taps", "app"})
 """Sources whose events ``call_ended.counts`` counts."""
+
+
+class Torn(NamedTuple):
+    """Events of a source that are missing, by their numbers, and between which moments of the call they were made.
+    ``late``: they came, too late to be folded."""
+
+    source: str
+    first_seq: int
+    last_seq: int
+    from_ns: int
+    to_ns: int
+    late: bool = False
 
 
 class Numbers:
     """Which sequence numbers of a source were seen: all below a mark, and some above it."""
 
-    __slots__ = ("above", "count", "next")
+    __slots__ = ("above", "at_ns", "count", "late", "next", "spans", "top")
 
     def __init__(self) -> None:
         self.next = 0
         self.above: set[int] = set()
         self.count = 0
+        self.top = 0
+        """The highest that was seen, while some are above."""
+        self.at_ns = 0
+        """The moment of the highest."""
+        self.spans: list[tuple[int, int, int, int]] = []
+        """First and last of what was passed over, and between which moments."""
+        self.late: list[tuple[int, int, int, int]] = []
+        """The same of what came too late to be folded."""
 
-    def take(self, seq: int) -> bool:
+    def take(self, seq: int, at_ns: int) -> bool:
         """Note a number; False if it was seen before."""
         if seq < self.next or seq in self.above:
             return False
+        top = self.top if self.above else self.next - 1
+        if seq > top:
+            if seq > top + 1:
+                self.spans.append((top + 1, seq - 1, min(self.at_ns, at_ns), max(self.at_ns, at_ns)))
+            self.top, self.at_ns = seq, at_ns
         self.count += 1
         if seq != self.next:
             self.above.add(seq)
@@ -34,7 +61,27 @@ class Numbers:
         while self.next in self.above:
             self.above.discard(self.next)
             self.next += 1
+        if not self.above:
+            self.spans.clear()
         return True
+
+    def note_late(self, seq: int, at_ns: int) -> None:
+        """A number that was taken came too late to be folded."""
+        if self.late and (self.late[-1][1] + 1 == seq or len(self.late) >= MOST_LATE):
+            first, _, from_ns, to_ns = self.late.pop()
+            self.late.append((first, seq, min(from_ns, at_ns), max(to_ns, at_ns)))
+        else:
+            self.late.append((seq, seq, at_ns, at_ns))
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """What is missing below the highest: first and last of each stretch."""
+        found: list[tuple[int, int]] = []
+        expected = self.next
+        for seq in sorted(self.above):
+            if seq > expected:
+                found.append((expected, seq - 1))
+            expected = seq + 1
+        return found
 
     def missing(self, excused: Sequence[tuple[int, int]]) -> int:
         """How many numbers below the highest seen one were not seen, ranges reported as dropped apart."""
@@ -55,7 +102,7 @@ class Arrivals:
         self.duplicates = 0
         self._sources: dict[str, Numbers] = {}
 
-    def take(self, source: str, seq: int) -> bool:
+    def take(self, source: str, seq: int, at_ns: int = 0) -> bool:
         """Note an event; False, and counted, if it was seen before."""
         numbers = self._sources.get(source)
         if numbers is None:
@@ -63,11 +110,16 @@ class Arrivals:
         if seq == numbers.next and not numbers.above:
             numbers.next = seq + 1
             numbers.count += 1
+            numbers.at_ns = at_ns
             return True
-        if numbers.take(seq):
+        if numbers.take(seq, at_ns):
             return True
         self.duplicates += 1
         return False
+
+    def note_late(self, source: str, seq: int, at_ns: int) -> None:
+        """An event that was taken came too late to be folded."""
+        self._sources[source].note_late(seq, at_ns)
 
     def state(self) -> dict[str, tuple[int, int, list[int]]]:
         """Of each source its mark, how many events came, and the numbers above the mark."""
@@ -91,6 +143,21 @@ class Arrivals:
     def missing(self, dropped: Mapping[str, Sequence[tuple[int, int]]]) -> int:
         """Events that a gap in ``seq`` shows to be missing and nobody reported as dropped."""
         return sum(numbers.missing(dropped.get(source, ())) for source, numbers in self._sources.items())
+
+    def torn(self, known: Iterable[Torn], until_ns: int) -> list[Torn]:
+        """What is missing of the bot's sources, reported as dropped or not, of a call that came as far as ``until_ns``.
+        ``known``: what this said before it was put away, which takes the moments with it."""
+        found = {one for one in known if one.late}
+        for source in BOT_SOURCES & self._sources.keys():
+            numbers = self._sources[source]
+            found |= {Torn(source, *one, late=True) for one in numbers.late}
+            if not numbers.above:
+                continue
+            spans = [*numbers.spans, *(one[1:5] for one in known if one.source == source)]
+            for first, last in numbers.gaps():
+                around = (one[2:] for one in spans if one[0] <= first and last <= one[1])
+                found.add(Torn(source, first, last, *next(around, (0, until_ns))))
+        return sorted(found)
 
     def short_of(self, ended: Any) -> int:
         """How many events fewer arrived than the bot says that it made before ``call_ended``."""

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from earwitness.monitor.calls import timeline_state as states
-from earwitness.monitor.calls.arrivals import Arrivals
+from earwitness.monitor.calls.arrivals import Arrivals, Torn
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds, S
 from earwitness.monitor.calls.call_record import Tally
 from earwitness.monitor.calls.call_records import CallRecords
@@ -84,7 +84,7 @@ class CallTimeline:
     def add(self, event: AnyEvent) -> bool:
         """Take in an event. False: it was a duplicate or came too late to be folded; both are counted."""
         source, seq, at, kind = event.source, event.seq, event.at_ns, event.kind
-        if not self._arrivals.take(source, seq):
+        if not self._arrivals.take(source, seq, at):
             self.pressing = self.pressing or self.ended
             return False
         last_ns = self.last_at_ns
@@ -111,6 +111,7 @@ class CallTimeline:
         entries = self._entries
         if entries and at <= self.last_at_ns and self._is_late(at):
             self._late += 1
+            self._arrivals.note_late(event.source, event.seq, at)
             self.pressing = self.pressing or self.ended
             return False
         if self.started_wall_ns is None or (event.kind == "call_started" and event.owns_clock):
@@ -181,6 +182,10 @@ class CallTimeline:
     def counts_alike(self, record_id: str) -> bool:
         """Whether a change of the last ``advance`` differs from what it replaced in nothing that is counted."""
         return self._records.published.counts_alike(record_id)
+
+    def torn(self, known: Iterable[Torn] = ()) -> list[Torn]:
+        """Where events of the bot are missing, or came too late to be folded; ``known`` is what this said before."""
+        return self._arrivals.torn(known, self.last_at_ns)
 
     def dump(self) -> bytes:
         """All of it as bytes, to go on from with `load`. What the last ``advance`` replaced is left out."""

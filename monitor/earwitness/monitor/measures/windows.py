@@ -79,6 +79,8 @@ class Windows:
             self._by_step.setdefault(self._steps[window_s], []).append(window)
         self._worst = {60: Worst(60, 150), LONG_STEP_S: Worst(LONG_STEP_S, 170)}
         self._binning = default_binning()
+        self.torn: dict[str, tuple[int | None, Sequence[tuple[int, int]]]] = {}
+        """By call what `note_torn` was told."""
         self._rules = rules_for(measures)
         self._shows_cases = measures is None
 
@@ -145,8 +147,17 @@ class Windows:
         """The worst cases that are remembered, by the length of their steps in seconds."""
         return self._worst
 
+    def note_torn(self, call_id: str, number: int | None, spans: Sequence[tuple[int, int]]) -> None:
+        """Between which moments of wall time events of a call are missing (none: nowhere any more): windows with any of
+        them are not complete. ``number``: its label set; None: any may lack what it has."""
+        if spans:
+            self.torn[call_id] = number, spans
+        else:
+            self.torn.pop(call_id, None)
+
     def forget(self, call_id: str) -> None:
         """No record of this call will be applied any more."""
+        self.torn.pop(call_id, None)
         self.label_sets.forget(call_id)
 
     def part(self, part: int) -> Buckets:
@@ -178,7 +189,7 @@ class Windows:
         """
         named = parse(measure)
         begin_ns, end_ns = self.span(window_s, as_of_ns)
-        complete = self._complete(begin_ns, min(end_ns, as_of_ns))
+        complete = self._complete(begin_ns, min(end_ns, as_of_ns), where)
         if named.measure.name == "calls_in_progress":
             wanted = set(where)
             live = sum(count for labels, count in self.live.items() if wanted <= set(labels))
@@ -233,10 +244,19 @@ class Windows:
         end_ns = -(-as_of_ns // step_ns) * step_ns
         return end_ns - window_s * S, end_ns
 
-    def _complete(self, begin_ns: int, until_ns: int) -> bool:
+    def _complete(self, begin_ns: int, until_ns: int, where: Labels) -> bool:
         if self.since_ns is not None and begin_ns < self.since_ns:
             return False
-        return self.watermark_ns is None or self.watermark_ns >= until_ns
+        if self.watermark_ns is not None and self.watermark_ns < until_ns:
+            return False
+        if not self.torn:
+            return True
+        reached = {
+            number
+            for number, spans in self.torn.values()
+            if any(from_ns < until_ns and to_ns >= begin_ns for from_ns, to_ns in spans)
+        }
+        return None not in reached and reached.isdisjoint(self.label_sets.matching(where))
 
     def _moved(self, window_s: int, end_ns: int) -> RunningWindow:
         window, step_s = self._windows[window_s], self._steps[window_s]
