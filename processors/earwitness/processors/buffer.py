@@ -1,17 +1,22 @@
 """The bounded buffer between a call and the writer: any thread puts, one thread takes, nobody waits.
 
 When room runs out it gives up the oldest interim facts first, then the oldest others, and never the end of a call.
+What was put unredacted is redacted as it is taken, in the taker's thread: nothing leaves here before.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
+from collections.abc import Sequence
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from earwitness.processors.losses import Losses, Reason
-from earwitness.processors.sink import Outbound
+from earwitness.processors.sink import Outbound, Unredacted
+
+log = logging.getLogger("earwitness.writer")
 
 ITEM_OVERHEAD_BYTES = 320
 """What an event takes in memory beside its payload."""
@@ -45,9 +50,10 @@ class Buffer:
         self._losses = losses
         # Reentrant: a finaliser that runs inside may put an event.
         self._lock = threading.RLock()
-        self._lanes: tuple[deque[tuple[int, Outbound]], ...] = (deque(), deque(), deque())
+        self._lanes: tuple[deque[tuple[int, Outbound | Unredacted]], ...] = (deque(), deque(), deque())
         self._bytes = 0
         self._count = 0
+        self._making: list[Outbound | Unredacted] = []
 
     @property
     def bytes(self) -> int:
@@ -61,7 +67,7 @@ class Buffer:
     def __len__(self) -> int:
         return sum(map(len, self._lanes))
 
-    def put(self, item: Outbound) -> bool:
+    def put(self, item: Outbound | Unredacted) -> bool:
         """Keep an event, giving up lesser ones where room lacks. True if the taker should be told: the first event, or
         the one with which much has gathered."""
         size = len(item.payload) + ITEM_OVERHEAD_BYTES
@@ -77,7 +83,31 @@ class Buffer:
 
     def take(self, max_bytes: int, max_items: int) -> Taken:
         """The oldest events, at least one where there is one."""
-        items: list[Outbound] = []
+        items, upto = self._take(max_bytes, max_items)
+        if not any(map(_unredacted, items)):
+            return Taken(cast("list[Outbound]", items), upto)
+        self._making = items
+        made = self._made(items, note=True)
+        self._making = []
+        return Taken(made, upto)
+
+    def unfinished(self) -> list[Outbound]:
+        """What was taken and is being redacted at this moment: for who cannot wait for the taker."""
+        return self._made(self._making, note=False)
+
+    def _made(self, items: Sequence[Outbound | Unredacted], *, note: bool) -> list[Outbound]:
+        made: list[Outbound] = []
+        for item in items:
+            try:
+                made.append(item.made() if isinstance(item, Unredacted) else item)
+            except Exception:
+                if note:
+                    log.exception("an event could not be redacted, and is given up")
+                    self._losses.note(item, self.reason)
+        return made
+
+    def _take(self, max_bytes: int, max_items: int) -> tuple[list[Outbound | Unredacted], int]:
+        items: list[Outbound | Unredacted] = []
         room = max_bytes
         never, some, first = self._lanes
         with self._lock:
@@ -89,7 +119,7 @@ class Buffer:
                 for lane in self._lanes:
                     lane.clear()
                 self._bytes = 0
-                return Taken(items, upto)
+                return items, upto
             while never or some or first:
                 lane = some
                 if not (some and not never and not first):  # Mostly there is one kind only.
@@ -102,7 +132,7 @@ class Buffer:
                 lane.popleft()
                 self._bytes -= len(item.payload) + ITEM_OVERHEAD_BYTES
                 items.append(item)
-            return Taken(items, upto)
+            return items, upto
 
     def _make_room(self, size: int, droppable: int) -> bool:
         limit = self._max_bytes + (self._reserve_bytes if droppable == 0 else 0)
@@ -120,5 +150,9 @@ class Buffer:
 _number_of = itemgetter(0)
 
 
-def _number(lane: deque[tuple[int, Outbound]]) -> int:
+def _unredacted(item: object) -> bool:
+    return isinstance(item, Unredacted)
+
+
+def _number(lane: deque[tuple[int, Outbound | Unredacted]]) -> int:
     return lane[0][0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from earwitness.monitor.contract.events import DroppedRange
-from earwitness.processors.sink import Outbound
+from earwitness.processors.sink import Outbound, Unredacted
 
 Reason = Literal["buffer_full", "spool_full", "too_large", "shutdown", "refused"]
 
@@ -48,7 +48,7 @@ class Losses:
     def __bool__(self) -> bool:
         return bool(self._calls)
 
-    def note(self, item: Outbound, reason: Reason) -> None:
+    def note(self, item: Outbound | Unredacted, reason: Reason) -> None:
         """One event will never come."""
         with self._lock:
             self.total += 1
@@ -72,7 +72,7 @@ class Losses:
             for call_id, call in calls.items()
         ]
 
-    def _note(self, item: Outbound, reason: Reason) -> None:
+    def _note(self, item: Outbound | Unredacted, reason: Reason) -> None:
         call = self._calls.setdefault(item.call_id, _Call())
         call.at_ns, call.wall_ns = max(call.at_ns, item.at_ns), max(call.wall_ns, item.wall_ns)
         ranges = call.ranges.setdefault((item.source, reason), [])

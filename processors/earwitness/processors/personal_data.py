@@ -93,10 +93,13 @@ class NumberFinder:
     Written dates, years and amounts are left alone. Whether a number is a phone's is asked for the first `MOST_ASKED`
     numbers after `begin`, since a question takes up to 0.2 ms and the call waits: what comes after those is taken out
     all the same, as ``digits``, any number with slashes among it.
+
+    ``breathe`` is called between things that take long.
     """
 
-    def __init__(self, regions: Sequence[str] = DEFAULT_REGIONS) -> None:
+    def __init__(self, regions: Sequence[str] = DEFAULT_REGIONS, *, breathe: Callable[[], None] | None = None) -> None:
         self._may_ask = MOST_ASKED
+        self._breathe = breathe
         self._regions = tuple(region.upper() for region in regions)
         for region in self._regions:  # The rules of a region are read at first use, which must not be in a call.
             _is_phone("2025550142", region)
@@ -118,7 +121,7 @@ class NumberFinder:
     def dictated(self, text: str) -> Iterator[Found]:
         """Numbers in words, or in words and figures."""
         if may_dictate(plain_words(text)):
-            for start, end, digits in find_dictated(text):
+            for start, end, digits in find_dictated(text, self._breathe):
                 yield Found(start, end, self.kind_of(digits), digits)
 
     def identity(self, text: str) -> Iterator[Found]:
@@ -139,6 +142,8 @@ class NumberFinder:
             return "card"
         if 7 <= len(digits) <= 15 and self._may_ask > 0:
             self._may_ask -= 1
+            if self._breathe is not None:
+                self._breathe()
             abroad = number.lstrip().startswith("+")
             if any(_is_phone(f"+{digits}" if abroad else digits, region) for region in self._regions):
                 return "phone"

@@ -38,7 +38,7 @@ class PlaceholderMaker:
     """Makes and recognises the placeholders of one secret. Without a secret they hold within this process only."""
 
     def __init__(self, secret: bytes | None = None) -> None:
-        self._key = secret or _PROCESS_KEY
+        self.key = secret or _PROCESS_KEY
 
     def make(self, kind: str, normalised: str, *, length: int | None = None) -> Placeholder:
         """``normalised`` is the value freed from how it was written; its length is told unless another is given."""
@@ -54,7 +54,7 @@ class PlaceholderMaker:
         value = unicodedata.normalize("NFC", normalised).encode("utf-8", "replace")
         turn = 0
         while True:
-            digest = hmac.digest(self._key, b"value\0%d\0" % turn + value, "sha256").hex()[:8]
+            digest = hmac.digest(self.key, b"value\0%d\0" % turn + value, "sha256").hex()[:8]
             if digest[-1] in "abcdef" and not _SIX_DIGITS.search(digest):
                 return digest
             turn += 1
@@ -75,4 +75,4 @@ class PlaceholderMaker:
 
     def _signed(self, kind: str, length: int, digest: str) -> str:
         body = f"{kind}:{length}:{digest}"
-        return f"<{body}{hmac.digest(self._key, b'placeholder' + bytes(1) + body.encode(), 'sha256').hex()[:4]}>"
+        return f"<{body}{hmac.digest(self.key, b'placeholder' + bytes(1) + body.encode(), 'sha256').hex()[:4]}>"

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from earwitness.monitor.contract.encoder import WRITERS
 from earwitness.monitor.contract.events import EVENT_TYPES, DroppedRange, Event, Health, Transcript
+from earwitness.processors.later import Write, later_of
 from earwitness.processors.sink import Outbound, Redactor, Sink
 
 EVENTS_PER_SECOND: Final = 50
@@ -27,7 +28,7 @@ ALWAYS: Final = frozenset({"call_started", "call_ended", "health"})
 """Kinds that neither a cap nor a full buffer takes away."""
 
 
-def _making(kind: type[Event]) -> tuple[str, int, Callable[[dict[str, Any]], bytes]]:
+def _making(kind: type[Event]) -> tuple[str, int, Write]:
     """What it takes to make an event of this kind: its name, how early it is given up, its checks and bytes."""
     name = KIND[kind]
     droppable = 0 if name in ALWAYS else 2 if name == "stage" else 1
@@ -109,6 +110,7 @@ class Recorder:
         self.on = on
         self._sink = sink
         self._redactor = redactor
+        self._later = later_of(sink, redactor)
         self._clock = clock
         self._per_second = per_second
         self._burst = burst
@@ -150,13 +152,20 @@ class Recorder:
                 else:
                     wall_ns = self._clock.wall_of(at_ns)
                     call_id, source = self.call_id, self.source
-                    made: dict[str, Any] = self._redactor.fields(name, fields)
-                    made["call_id"], made["source"], made["seq"] = call_id, source, seq
-                    made["at_ns"], made["wall_ns"] = at_ns, wall_ns
-                    payload = write(made)
-                    if kind is Transcript and not made["final"]:
+                    if kind is Transcript and not fields.get("final", True):
                         droppable = 2
-                    self._sink.put(_outbound((call_id, source, seq, name, at_ns, wall_ns, payload, droppable)))
+                    later = self._later
+                    if later is None or not (
+                        later.takes_long(name, fields)
+                        and later.put(
+                            _outbound((call_id, source, seq, name, at_ns, wall_ns, b"", droppable)), fields, write
+                        )
+                    ):
+                        made: dict[str, Any] = self._redactor.fields(name, fields)
+                        made["call_id"], made["source"], made["seq"] = call_id, source, seq
+                        made["at_ns"], made["wall_ns"] = at_ns, wall_ns
+                        payload = write(made)
+                        self._sink.put(_outbound((call_id, source, seq, name, at_ns, wall_ns, payload, droppable)))
                 self._seq = seq + 1
                 self._at_ns = at_ns
                 counts = self.ledger.counts

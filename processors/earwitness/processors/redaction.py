@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
@@ -37,6 +38,10 @@ log = logging.getLogger("earwitness.redaction")
 Hook = Callable[[str], "str | Iterable[tuple[int, int, str]]"]
 """The user's own finder: gets a text; gives it back without personal data, or spans of it as (start, end, kind)."""
 
+LONG_TEXT = 400
+"""Characters beyond which nobody looks on the event loop whether a text holds anything to be taken out."""
+_BREATH_S = 50e-6
+_FOUND_A_BREATH = 8
 _MOST_ROUNDS = 8
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _UNREDACTABLE = re.compile(r"<unredactable:\d{1,5}>")
@@ -44,6 +49,12 @@ _JSON_START = re.compile(r'\s*[\[{"\d-]')
 _TABLES: dict[str, tuple[tuple[str, Treatment], ...]] = {
     kind: tuple(table.items()) for kind, table in TEXT_FIELDS.items()
 }
+_SEARCHED = {
+    kind: found
+    for kind, table in TEXT_FIELDS.items()
+    if (found := tuple(name for name, treatment in table.items() if treatment in {"text", "json"}))
+}
+"""Fields of each kind in which everything is looked for."""
 _CAN_BE_TRUNCATED = frozenset(
     cls.model_fields["kind"].default for cls in EVENT_TYPES if "truncated" in cls.model_fields
 )  # fmt: skip
@@ -54,7 +65,8 @@ class Redaction:
 
     ``secret`` keys the hashes in placeholders; without one, equality holds only within this process, and a warning says
     so once. ``extra``: the user's own hooks, or (kind, pattern) pairs. ``keep_dtmf``: leave the keys pressed as they
-    are. Text over ``text_bytes`` of UTF-8 is cut and the event marked ``truncated``.
+    are. Text over ``text_bytes`` of UTF-8 is cut and the event marked ``truncated``. ``patient``: let other threads run
+    now and then, as one should who works beside a call's event loop.
 
     Raises BadInput for a pattern or a kind that cannot be.
     """
@@ -67,14 +79,19 @@ class Redaction:
         regions: Sequence[str] = DEFAULT_REGIONS,
         keep_dtmf: bool = False,
         text_bytes: int = DEFAULT_TEXT_BYTES,
+        patient: bool = False,
     ) -> None:
         self.unredactable = 0
         """How many texts were replaced as a whole because a finder or hook failed on them."""
+        self._nothing_in: Sequence[str] = ()
+        """Texts that were just looked at."""
         self._placeholders = PlaceholderMaker(secret)
         self._keep_dtmf = keep_dtmf
         self._text_bytes = text_bytes
+        self._patient = patient
         self._hooks: list[Hook] = [_hook(entry) for entry in extra]
-        self._numbers = numbers = NumberFinder(regions)
+        self._regions = tuple(regions)
+        self._numbers = numbers = NumberFinder(regions, breathe=_breathe if patient else None)
         self._finders: tuple[Finder, ...] = (
             find_email, find_iban, numbers.by_comma, numbers.written, numbers.dictated, find_spelled_email,
         )  # fmt: skip
@@ -97,6 +114,33 @@ class Redaction:
                 if cut and kind in _CAN_BE_TRUNCATED:
                     redacted["truncated"] = True
         return redacted
+
+    def takes_long(self, kind: str, fields: Mapping[str, Any]) -> bool:
+        """Whether redacting these fields is too much work for an event loop that carries a call: whether they hold a
+        long text, or one in which something may be found. Not so with hooks of the site's own, which may be no good in
+        any other thread."""
+        searched = _SEARCHED.get(kind)
+        if searched is None or self._hooks:
+            return False
+        nothing_in: list[str] = []
+        for name in searched:
+            value = fields.get(name)
+            if isinstance(value, str):
+                if len(value) > LONG_TEXT or worth_a_look(value):
+                    return True
+                nothing_in.append(value)
+        self._nothing_in = nothing_in
+        return False
+
+    def for_another_thread(self) -> Redaction:
+        """One that redacts just so, for one other thread: what an event's numbers are asked about is counted apart."""
+        return Redaction(
+            self._placeholders.key,
+            regions=self._regions,
+            keep_dtmf=self._keep_dtmf,
+            text_bytes=self._text_bytes,
+            patient=True,
+        )
 
     def text(self, text: str) -> str:
         """One text, redacted. Never raises."""
@@ -178,7 +222,7 @@ class Redaction:
         return node
 
     def _redact(self, text: str, finders: Iterable[Finder]) -> str:
-        if not self._hooks and not worth_a_look(text):
+        if not self._hooks and (text in self._nothing_in or not worth_a_look(text)):
             return text
         if _UNREDACTABLE.fullmatch(text):
             return text
@@ -186,27 +230,35 @@ class Redaction:
         for hook in self._hooks:
             pieces = self._apply_hook(hook, pieces)
         # What one round takes out changes what stands beside what; the last round finds nothing.
+        clean: set[tuple[Finder, str]] = set()
         for _ in range(_MOST_ROUNDS):
             before = len(pieces)
             for finder in finders:
-                pieces = self._apply(finder, pieces)
+                pieces = self._apply(finder, pieces, clean)
             if len(pieces) == before:
                 break
         return "".join(map(str, pieces))
 
-    def _apply(self, finder: Finder, pieces: list[Piece]) -> list[Piece]:
+    def _apply(self, finder: Finder, pieces: list[Piece], clean: set[tuple[Finder, str]]) -> list[Piece]:
+        """``clean``: what a finder has found nothing in, and will not the next time."""
         done: list[Piece] = []
         for piece in pieces:
-            if isinstance(piece, Placeholder):
+            if isinstance(piece, Placeholder) or (finder, piece) in clean:
                 done.append(piece)
-            else:
-                done += self._cut_out(piece, finder(piece))
+                continue
+            cut = self._cut_out(piece, finder(piece))
+            # Whether a number with slashes is one depends on how many were asked about before.
+            if len(cut) == 1 and "/" not in piece:
+                clean.add((finder, piece))
+            done += cut
         return done
 
     def _cut_out(self, text: str, found: Iterable[Found]) -> list[Piece]:
         pieces: list[Piece] = []
         at = 0
         for start, end, kind, value in found:
+            if self._patient and len(pieces) % (2 * _FOUND_A_BREATH) == 0:
+                _breathe()
             pieces += [text[at:start], self._placeholders.make(kind, value)]
             at = end
         pieces.append(text[at:])
@@ -262,6 +314,12 @@ def default_redactor(settings: BotSettings) -> Redactor:
         keep_dtmf=settings.keep_dtmf,
         text_bytes=settings.text_bytes,
     )
+
+
+def _breathe() -> None:
+    """Let another thread have the interpreter, which would get it every 5 ms at the most. A moment of sleep, since
+    waking up for it takes one."""
+    time.sleep(_BREATH_S)
 
 
 @cache

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from earwitness.processors.digit_words import DIGIT_WORDS, LANGUAGES, Language, words
 
 MIN_DIGITS = 6
+_WORDS_A_BREATH = 64
 _MOST_DIGITS = (
     dict.fromkeys(DIGIT_WORDS, 2)
     | {word: 4 for language in LANGUAGES for word in language.repeats}
@@ -76,8 +77,9 @@ def may_dictate(spoken: Collection[str]) -> bool:
     return not DIGIT_WORDS.isdisjoint(spoken) and sum(map(DIGIT_WORDS.__contains__, spoken)) > 1
 
 
-def find_dictated(text: str) -> list[Dictated]:
-    """Dictated strings of six digits or more, of which two or more number words; numerals may be mixed in.
+def find_dictated(text: str, breathe: Callable[[], None] | None = None) -> list[Dictated]:
+    """Dictated strings of six digits or more, of which two or more number words; numerals may be mixed in. ``breathe``
+    is called every few words.
 
     Not one: a spoken date ("May fourteen, twenty twenty six"), a list of three round numbers ("ten, twenty, thirty").
     """
@@ -90,8 +92,11 @@ def find_dictated(text: str) -> list[Dictated]:
     ]
     found: list[Dictated] = []
     seen = [0] * len(languages)
-    at = 0
+    at = breathes_at = 0
     while at < len(tokens):
+        if breathe is not None and at >= breathes_at:
+            breathes_at = at + _WORDS_A_BREATH
+            breathe()
         # What begins inside a run that was no dictation of a language is none either.
         runs = {i: _Run(text, tokens, language, at) for i, language in enumerate(languages) if seen[i] <= at}
         for i, run in runs.items():

@@ -26,11 +26,13 @@ from earwitness.processors.bot_settings import BotSettings
 from earwitness.processors.buffer import Buffer
 from earwitness.processors.courier import Courier
 from earwitness.processors.losses import Losses
-from earwitness.processors.sink import Outbound, Sink, SinkStats
+from earwitness.processors.sink import Outbound, Sink, SinkStats, Unredacted
 from earwitness.processors.spool import SpoolFile, SpoolFolder
 
 log = logging.getLogger("earwitness.writer")
 
+MOST_UNREDACTED_BYTES = 256 * 1024
+"""The most text that may wait to be redacted: what an exit has time for."""
 _STOP_MARGIN_S = 0.25
 _CLOSE_RESERVE_S = 0.75
 """Of the time that an exit has: what storing and saying good-bye may need after the log had its chance."""
@@ -61,6 +63,18 @@ class Writer:
                 self._tell()
         except Exception:
             self._note_failure()
+
+    def put_unredacted(self, item: Unredacted) -> bool:
+        """Take an event whose text this writer's thread will redact, before it goes anywhere; False where so much waits
+        already that the end of the process might have to wait for it. Never blocks, never raises."""
+        try:
+            if self._buffer.bytes + len(item) > MOST_UNREDACTED_BYTES or (self._closed and self._done.is_set()):
+                return False
+            if self._buffer.put(item):
+                self._tell()
+        except Exception:
+            self._note_failure()
+        return True
 
     def stats(self) -> SinkStats:
         courier = self._courier
@@ -215,6 +229,7 @@ class Writer:
         items: list[Outbound] = []
         if self._courier is not None and not self._done.is_set():
             items += self._courier.in_memory()
+            items += self._buffer.unfinished()
         while (taken := self._buffer.take(sys.maxsize, sys.maxsize)).items:
             items += taken.items
         if not items:
