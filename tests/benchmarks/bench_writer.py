@@ -205,9 +205,8 @@ def main() -> None:
         print(f"{name:32} {min(values):7.2f} {statistics.median(values):7.2f}")
     best = min(found["fact to batch, log in memory"])
     print(f"2,000 characters full of numbers on the bot's loop: {later:.0f} us, {at_once:.0f} if redacted there")
-    print(
-        f"target: fact to batch, the writer's thread with it, at most {TARGET_US:g} us: {'met' if best <= TARGET_US else 'missed'} ({best:.2f})"
-    )
+    met = "met" if best <= TARGET_US else "missed"
+    print(f"target: fact to batch, the writer's thread with it, at most {TARGET_US:g} us: {met} ({best:.2f})")
 
 
 if __name__ == "__main__":
