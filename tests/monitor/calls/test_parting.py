@@ -12,10 +12,13 @@ from invented_calls.mutilated import mutilated_calls
 from invented_calls.plausible import plausible_calls
 from invented_calls.script import CALL_ID
 
+from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
+from earwitness.monitor.calls.call_record import Tally
 from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.evidence import gather
-from earwitness.monitor.calls.facts import Edge, Facts, StagesKnown
+from earwitness.monitor.calls.facts import Edge, Facts, Said, StagesKnown
 from earwitness.monitor.calls.parting import goes_on_behind
+from earwitness.monitor.calls.reckon import lay_out, reckon, reckon_before
 from earwitness.monitor.calls.timeline import CallTimeline
 
 PASSING = {
@@ -98,6 +101,47 @@ def test_what_was_written_of_metrics_stays_where_no_response_can_change_it(cance
     assert facts.stages == entries[2:]
     kept = facts.stages_known
     assert (kept.count, kept.drafts, kept.invalid) == ((0, [], []) if cancelled else (2, ["c", "d"], [5]))
+
+
+def test_the_last_word_before_a_cut_holds_on() -> None:
+    facts = Facts(
+        mutes=[(1, True), (2, False), (3, True), (7, False)],
+        holds=[(1, True), (2, False), (6, True)],
+        transport_errors=[1, 2, 8],
+        interruptions=[2, 5],
+        said=[_said(4), _said(5)],
+    )
+    assert goes_on_behind(facts, 5)
+    assert facts.mutes == [(3, True), (7, False)]
+    assert facts.holds == [(2, False), (6, True)]
+    assert facts.transport_errors == [2, 8]
+    assert (facts.interruptions, [one.at_ns for one in facts.said]) == ([5], [5])
+    assert goes_on_behind(open_again := Facts(mutes=[(1, True), (2, False)]), 5)
+    assert open_again.mutes == []
+
+
+def _said(at_ns: int) -> Said:
+    return Said(at_ns, "yes", True, False, False, None, None, None, False)
+
+
+@effort(10)
+@given(plausible_calls(8))
+def test_what_is_written_of_a_cut_s_past_is_what_a_whole_page_has_of_it(events: list[Any]) -> None:
+    facts = gather([(e.at_ns, e.source, e.seq, e) for e in sorted(events, key=lambda e: (e.at_ns, e.source, e.seq))])
+    end_ns = max(e.at_ns for e in events)
+    now: dict[str, Any] = {"as_of_ns": end_ns, "over": False, "wall_ns": 0}
+    whole = reckon(facts, Carry(), DEFAULT_BOUNDS, tally=Tally(), **now).page
+    for share in range(1, 6):
+        moment_ns = end_ns * share // 5
+        part = reckon_before(lay_out(facts, Carry(), DEFAULT_BOUNDS, **now), moment_ns).page
+        before = [d for d in whole.drafts if d.place_ns < moment_ns and d.id != "call"]
+        assert part.drafts == before
+        assert _before(part.counted, moment_ns) == _before(whole.counted, moment_ns)
+        assert _before(part.latencies, moment_ns) == _before(whole.latencies, moment_ns)
+
+
+def _before(found: list[Any], moment_ns: int) -> list[Any]:
+    return [one for one in found if one[0] < moment_ns]
 
 
 def test_a_chapter_begins_with_all_that_lasts() -> None:

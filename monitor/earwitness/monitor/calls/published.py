@@ -32,6 +32,9 @@ UNCOUNTED: Final = frozenset({"final", "text", "unspoken", "evidence", "interrup
 ``measures.exemplars`` read none of them)."""
 
 
+_NUMBER_OF: Final = {kind: number for number, kind in enumerate(RECORD_TYPES)}
+
+
 def _is_once(record_id: str) -> bool:
     """Whether nothing after its chapter comes back to a record of that id."""
     if record_id[:2] == "m:":
@@ -112,7 +115,7 @@ class Published:
             if one is None:
                 continue
             shared = one.shared
-            block.append((RECORD_TYPES.index(one.kind), record_id, one.revision, one.retracted, one.content))
+            block.append((_NUMBER_OF[one.kind], record_id, one.revision, one.retracted, one.content))
             del self._kept[record_id]
             if not _is_once(record_id):
                 self._shelf_of[record_id] = self._shelved
@@ -169,7 +172,7 @@ class Published:
             return numbers[id(one)]
 
         kept = [
-            plain_record((RECORD_TYPES.index(k.kind), name, k.revision, k.retracted, k.content))
+            plain_record((_NUMBER_OF[k.kind], name, k.revision, k.retracted, k.content))
             for name, k in self._kept.items()
         ]
         kept_share = [number(k.shared) for k in self._kept.values()]
