@@ -32,9 +32,6 @@ FORGOTTEN: Final = 20_000
 SWEEP_NS: Final = 60 * S
 AT_ONCE: Final = frozenset({"call_started", "call_ended"})
 _APART: Final = LEARNT_LATER | {"call_started"}
-PRESSING_NS: Final = S // 50
-"""How long after its arrival an event is judged that gives a number which somebody waits for: what comes with it is
-judged with it."""
 WAITING_NS: Final = 10 * S
 """How long at most any other event waits, on a busy worker, for the next look at its call."""
 LAGGING_NS: Final = 30 * S
@@ -162,9 +159,9 @@ class TimelineFold:
 
     def settle(self) -> list[Change]:
         """What events changed, each judged by the arrival of the newest: those that end a call or open one at once,
-        those that give a number within `PRESSING_NS`, others with them or within `WAITING_NS`, all of them within
-        `LAGGING_NS` where the worker is behind; and all when nothing came since the last call of this. The windows
-        have it already."""
+        those that give a number which somebody waits for too, others with them or within `WAITING_NS`, all of them
+        within `LAGGING_NS` where the worker is behind; and all when nothing came since the last call of this. The
+        windows have it already."""
         idle, self._idle = self._idle, True
         changes, self._judged_early = self._judged_early, []
         if self._at_once:
@@ -172,7 +169,7 @@ class TimelineFold:
                 changes += self._judge(held, self.clocks_ns[held.partition])
             self._at_once = {}
         newest_ns = self._newest_ns
-        pressing_ns, waiting_ns = (LAGGING_NS, LAGGING_NS) if self.lagging else (PRESSING_NS, WAITING_NS)
+        pressing_ns, waiting_ns = (LAGGING_NS, LAGGING_NS) if self.lagging else (0, WAITING_NS)
         while self._pressing and (idle or self._pressing[0][0] + pressing_ns <= newest_ns):
             arrived_ns, held = self._pressing.popleft()
             if held.presses_ns == arrived_ns:
