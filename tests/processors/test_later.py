@@ -193,3 +193,10 @@ def test_what_is_no_event_is_counted_at_once(tmp_path: Path) -> None:
     assert recorder.ledger.invalid == {"transcript": 1}
     assert recorder.emit(Transcript, 1, party="caller", text=LONG + "\ud800", final=True) == 0
     writer.close(5.0)
+
+
+def test_a_number_with_slashes_is_taken_out_once_there_have_been_too_many_to_ask_about() -> None:
+    text = "see 12/34/56/78 or a@example.com and " + " and ".join(f"20{i:02}55{i:02}42" for i in range(40))
+
+    assert "12/34/56/78" in Redaction(SECRET).text("see 12/34/56/78")
+    assert "12/34/56/78" not in Redaction(SECRET).text(text)
