@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from typing import Any
 
 import pytest
+from demo_calls import HOUR_NS, demo_call
 from hypothesis import given
 from invented_calls.effort import effort
 from invented_calls.mutilated import mutilated_calls
 from invented_calls.plausible import plausible_calls
 from invented_calls.script import CALL_ID
 
+from earwitness.monitor.calls import timeline as timeline_module
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
 from earwitness.monitor.calls.call_record import Tally
 from earwitness.monitor.calls.carry import Carry
@@ -20,6 +23,7 @@ from earwitness.monitor.calls.facts import Edge, Facts, Said, StagesKnown
 from earwitness.monitor.calls.parting import goes_on_behind
 from earwitness.monitor.calls.reckon import lay_out, reckon, reckon_before
 from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.contract.decoder import decode_event_fast
 
 PASSING = {
     "caller_edges", "agent_edges", "runs", "turn_ends", "interruptions", "meant_cuts", "said", "said_by_others",
@@ -80,6 +84,25 @@ def test_cuts_were_looked_at() -> None:
     Watched.parted = 0
     test_facts_parted_at_a_cut_are_those_of_the_events_behind_it()
     assert Watched.parted
+
+
+def test_of_a_call_whose_events_come_in_order_each_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+
+    def counted(entries: Iterable[Any], facts: Facts | None = None) -> Facts:
+        given = list(entries)
+        read.extend(given)
+        return gather(given, facts)
+
+    monkeypatch.setattr(timeline_module, "gather", counted)
+    events = [decode_event_fast(sent.payload) for sent in demo_call(1, HOUR_NS, 120)]
+    timeline = CallTimeline(events[0].call_id)
+    for event in events:
+        timeline.add(event)
+        if timeline.pressing:
+            timeline.advance(timeline.last_at_ns)
+    assert len(timeline.records()) > len(events) // 3
+    assert len(read) == len(events)
 
 
 def test_where_the_order_of_sources_is_not_told_facts_are_gathered() -> None:

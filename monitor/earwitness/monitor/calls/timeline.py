@@ -35,9 +35,10 @@ LEARNT_LATER: Final = frozenset({"verdict", "human_label", "late_fact"})
 """Kinds that may come long after the call's end: no silence makes them stray, and they end no silence."""
 _APART: Final = LEARNT_LATER | {"call_started", "call_ended"}
 
-PATIENCE_NS: Final = S // 4
-"""How long after its moment a cut is looked for: events that are a little late would only undo it. Where the call is
-looked at in between, what was read of it has to be read again."""
+PATIENCE_NS: Final = S
+"""How long after its moment a cut is looked for, while no later event has come: those that are a little late would only
+undo it. Behind a later event it is looked for at once, since what is read beyond a cut's moment has to be read again
+for it."""
 
 NO_TALLY: Final = Tally()
 
@@ -305,7 +306,8 @@ class CallTimeline:
     def _cut(self, upto_ns: int) -> None:
         """Begin new chapters wherever the call can be cut by then."""
         self._looked_ns = max(self._looked_ns, upto_ns)
-        while (onset := self._next_onset(upto_ns - LOOK_AHEAD_NS - PATIENCE_NS)) is not None:
+        passed_ns = max(upto_ns - PATIENCE_NS, min(upto_ns, self.last_at_ns - 1))
+        while (onset := self._next_onset(passed_ns - LOOK_AHEAD_NS)) is not None:
             at, edge = onset
             chapter, judged = self._chapters[-1], at + LOOK_AHEAD_NS
             count, facts = self._facts_of(chapter.carry, judged)
