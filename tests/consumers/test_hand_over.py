@@ -287,6 +287,28 @@ async def test_two_workers_that_come_and_go_in_good_order_read_nothing_again(url
         await log.close()
 
 
+async def test_a_group_does_not_wait_for_who_does_not_let_go(url: str) -> None:
+    logs = [await opened(url, session_s=10.0) for _ in range(2)]
+    events = f"{logs[0].prefix}.events"
+    first = await logs[0].reader(events, group="g")
+    first.hand_over(0.5)
+    async with asyncio.timeout(PATIENCE_S):
+        while len(first.positions()) < PARTITIONS:
+            await first.poll(timeout_s=0.05)
+        second = await logs[1].reader(events, group="g")
+        second.hand_over(0.5)
+        left: set[int] = set()
+        while not len(first.positions()) == len(second.positions()) == PARTITIONS // 2:
+            for reader in (first, second):
+                await reader.poll(timeout_s=0.02)
+            left |= first.leaving
+            await asyncio.sleep(0.01)
+
+    assert left >= second.positions().keys()
+    for log in logs:
+        await log.close()
+
+
 @pytest.mark.kafka
 async def test_a_worker_that_the_group_has_put_out_writes_nothing(kafka_bootstrap: str, some_calls: Any) -> None:
     """As when nobody heard of it for a session: its partitions were lost, and may be another's."""
