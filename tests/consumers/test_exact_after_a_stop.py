@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from stopped_workers import SETTINGS, Clock, S, Site, StoppingLog, buckets_of, published, what_the_log_says
 
-from earwitness.consumers import keeper
+from earwitness.consumers import keeper, kept_part
 from earwitness.consumers.partition_state import PartitionState
 from earwitness.consumers.state_slots import Slots
 from earwitness.consumers.state_topic import StateTopic
@@ -111,7 +111,7 @@ def nothing_known_of_what_was_published(patch: pytest.MonkeyPatch) -> None:
 def reading_on_where_the_group_stands(patch: pytest.MonkeyPatch) -> None:
     """Or at the end, whatever the state goes with."""
 
-    class Part(keeper.Part):
+    class Part(kept_part.Part):
         misplaced = property(lambda _self: False, lambda _self, _value: None)
 
     patch.setattr(keeper, "Part", Part)
@@ -143,7 +143,7 @@ def handed_over_with_the_position_of_the_reader(patch: pytest.MonkeyPatch) -> No
     right = keeper.Keeper._hand_over
 
     async def wrong(self: keeper.Keeper, hands: Any) -> None:
-        ends = await self._log.end_positions(self._topic.events)
+        ends = await self._writing._log.end_positions(self._topic.events)
         for partition, part in self.parts.items():
             part.next_offset = ends[partition]
         await right(self, hands)

@@ -10,23 +10,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 
-from earwitness.consumers.held_call import Change
+from earwitness.consumers.kept_part import Part
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.partition_loads import Loaded, PartitionLoads
 from earwitness.consumers.partition_state import PartitionState
-from earwitness.consumers.state_slots import Doubt, Slots, Snapshot
+from earwitness.consumers.state_slots import Doubt
 from earwitness.consumers.state_topic import StateTopic
-from earwitness.consumers.state_values import About, encoded
+from earwitness.consumers.state_writing import StateWriting
 from earwitness.consumers.timeline import TimelineHandler
-from earwitness.consumers.worker import Batch, Hands
-from earwitness.monitor.contract.decoder import decode_record_fast
-from earwitness.monitor.contract.wire import UnreadableRecord
+from earwitness.consumers.worker import Hands
 from earwitness.monitor.log.protocol import Entry, Log, Outgoing, Reader
 from earwitness.monitor.measures import saved_cases
 
@@ -35,38 +32,6 @@ HAND_OVER_S: Final = 2.0
 """How long a rebalance is held up at most (and a third of a session at most) for what changed to be written."""
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-@dataclass(slots=True)
-class Part:
-    """A partition that this worker has the state of. ``next_offset``: the next event to be folded."""
-
-    state: PartitionState
-    slots: Slots
-    next_offset: int
-    published_to: int
-    goal: int
-    since_ns: int | None
-    quiet: bool
-    """What is folded was published by an earlier run."""
-    saved_to: int = 0
-    """The position that the group was last told, or may be told without any harm."""
-    left: bool = False
-    """It was handed over: nothing of it is folded or judged unless it comes back."""
-    behind: bool = True
-    """The past is still being read: of what changes only the last is published, when it is read."""
-    misplaced: bool = True
-    """The reader must be sent to ``next_offset``."""
-    all_anew: bool = False
-    """The next snapshot brings all values, whatever was saved before."""
-    kept_ns: int = 0
-    """When what changed was last written."""
-    turn: int = 0
-    """Who was written longer ago has less."""
-    again: set[str] = field(default_factory=set[str])
-    """Calls of which something was published that the state does not know of."""
-    held_back: dict[tuple[str, str], Change] = field(default_factory=dict[tuple[str, str], Change])
-    """The last change of each record while the past is read."""
 
 
 class Keeper:
@@ -88,7 +53,6 @@ class Keeper:
         """Events that were read to come back to where the state was left, since the start."""
         self.commits_refused = 0
         """Positions that were not remembered, since their partition had moved on (D03, D04)."""
-        self._log = log
         self._reader = reader
         self._handler = handler
         self._fold = handler.fold
@@ -97,6 +61,7 @@ class Keeper:
         self._clock_ns = clock_ns
         self._topic = StateTopic(log)
         self._loading = PartitionLoads(log, self._topic, settings, missed=handler.missed, clock_ns=clock_ns)
+        self._writing = StateWriting(log, reader, handler, ledger, self._topic, print_=self._loading.fingerprint)
         self._seen_changes = 0
         self._loads: dict[asyncio.Task[list[Loaded]], frozenset[int]] = {}
         self._failed = False
@@ -246,22 +211,10 @@ class Keeper:
         if loaded.records_gone:
             part.again = {call_id for call_id, held in self._fold.held.items() if held.partition == partition}
             self._ledger.forget(part.again)
-        part.again |= self._noted(loaded.ledger)
+        part.again |= self._writing.noted(loaded.ledger)
         # Whoever published these may have read on beyond the goal.
         state.ahead |= {entry.key for entry in loaded.ledger if entry.offset >= loaded.records_end}
         self._note_since()
-
-    def _noted(self, entries: Sequence[Entry]) -> set[str]:
-        """Note what was published; the calls of which that was news."""
-        news: set[str] = set()
-        for entry in entries:
-            try:
-                record = decode_record_fast(entry.value or b"")
-            except UnreadableRecord:
-                continue  # written by another version: this one publishes its own anew
-            if self._ledger.note(record, entry.value or b""):
-                news.add(record.call_id)
-        return news
 
     def _note_since(self) -> None:
         begins = [part.since_ns for part in self.parts.values() if part.since_ns is not None]
@@ -290,7 +243,7 @@ class Keeper:
         for part in ready.values():
             part.kept_ns, part.turn = now_ns, self._turn
         if self._loading.keeps:
-            await self._write(hands, ready)
+            await self._writing.write(hands, ready, self._commit)
         else:
             offsets = {p: part.next_offset for p, part in ready.items()}
             await self._commit(hands, offsets)
@@ -303,7 +256,7 @@ class Keeper:
             ours = await self._commit(hands, {p: part.saved_to for p, part in leaving.items()})
             for partition, part in sorted(leaving.items(), key=lambda one: one[1].kept_ns):
                 if partition in ours and partition in self._reader.leaving:
-                    await self._write(hands, {partition: part})
+                    await self._writing.write(hands, {partition: part}, self._commit)
         elif leaving:
             await self._commit(hands, {p: part.next_offset for p, part in leaving.items()})
         for part in leaving.values():
@@ -337,66 +290,3 @@ class Keeper:
                 self._handler.queue(list(part.held_back.values()))
                 self._handler.offer(part.again)
                 part.held_back, part.again = {}, set()
-
-    async def _write(self, hands: Hands, ready: Mapping[int, Part]) -> None:
-        """All that changed of these partitions: records first, then values, then manifests, then offsets."""
-        topic = self._topic
-        for partition in await hands.answered(lambda: topic.strangers(topic.state, ready), "say its ends"):
-            ready[partition].all_anew = True
-        await self._read_strangers(hands, ready)
-        records_from = dict(topic.ends[topic.records])
-        # From here to the snapshots nothing else runs: they are of one moment.
-        batches = self._handler.take_waiting()
-        offsets = {p: part.next_offset for p, part in ready.items()}
-        snapshots = {p: self._snapshot(part, records_from[p]) for p, part in ready.items()}
-        for batch in batches:
-            await hands.append(batch)
-        await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.data])
-        sealed = await hands.answered(lambda: self._seal(snapshots), "append")
-        for partition in snapshots.keys() - sealed:
-            # Lost meanwhile: without its manifest what was written counts for nothing.
-            ready[partition].all_anew = True
-            del snapshots[partition], offsets[partition]
-        await self._commit(hands, offsets)
-        await self._append(hands, [record for snapshot in snapshots.values() for record in snapshot.after])
-        for partition, snapshot in snapshots.items():
-            ready[partition].slots.committed(snapshot)
-
-    async def _seal(self, snapshots: Mapping[int, Snapshot]) -> Collection[int]:
-        """Append the manifests of those partitions that are still ours at this moment; which these are."""
-        ours = snapshots.keys() & self._reader.positions().keys()
-        records = [record for partition in ours for record in snapshots[partition].manifest]
-        if records:
-            await self._log.append(self._topic.state, records)
-            self._topic.note(self._topic.state, records)
-        return ours
-
-    async def _read_strangers(self, hands: Hands, ready: Mapping[int, Part]) -> None:
-        """What somebody published of our calls who no longer has them: what he said last is said again, rightly."""
-        topic = self._topic
-        strangers = await hands.answered(lambda: topic.strangers(topic.records, ready), "say its ends")
-        if strangers:
-            entries = await hands.answered(lambda: topic.records_from(strangers), "read")
-            news = self._noted(entries)
-            for partition in strangers:
-                ready[partition].state.ahead |= {e.key for e in entries if e.partition == partition} & news
-            self._handler.offer(news)
-
-    def _snapshot(self, part: Part, records_from: int) -> Snapshot:
-        state = part.state
-        about = About(
-            offset=part.next_offset,
-            fingerprint=self._loading.fingerprint,
-            partitions=self._topic.partitions,
-            records_from=records_from,
-            clock_ns=self._fold.clocks_ns.get(state.partition),
-            since_ns=part.since_ns,
-            newest_ns=self._fold.windows.part(state.partition).newest_ns,
-        )
-        changes = state.changes(all_of_it=part.all_anew)
-        part.all_anew = False
-        return part.slots.snapshot(changes, offset=part.next_offset, about=encoded(about))
-
-    async def _append(self, hands: Hands, records: Sequence[Outgoing]) -> None:
-        if records:
-            await hands.append(Batch(self._topic.state, records))
