@@ -130,8 +130,8 @@ class State(Part):
     every_s: Annotated[float, Field(gt=0, le=600)] = 15.0
     """How often what changed is written, and offsets are committed."""
     calls_at_hand: Annotated[int, Field(ge=0)] = 1_000
-    """Calls that a worker keeps as it works with them (about 120 kB each), fewer where more are open; of others it keeps
-    few bytes (30 to 40 kB) between two looks, and works twice as long on each of their events."""
+    """Calls that a worker keeps as it works with them (about 120 kB each), fewer where more are open; of others it
+    keeps few bytes (30 to 40 kB) between two looks, and works twice as long on each of their events."""
 
 
 class Metrics(Part):
