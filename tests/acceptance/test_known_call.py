@@ -17,7 +17,7 @@ from pipecat_calls.peers import openinference
 from pipecat_calls.recorded import RecordedCall, record_call
 
 from earwitness.monitor.calls.report import report
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.contract.events import Transcript
 from earwitness.monitor.contract.records import (
     AgentInterruption,

@@ -12,7 +12,7 @@ from pipecat_calls.peers import LatencyPeer, Sample, SpanPeer, TurnPeer, openinf
 from pipecat_calls.recorded import RecordedCall, record_call
 
 from earwitness.monitor.calls.report import report
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.contract.records import AnyRecord, Overlap, ToolCall, Turn
 
 SAME_S = 0.1

@@ -11,7 +11,7 @@ from pipecat_calls.fixtures import RunCall
 from pipecat_calls.line import Truth
 from pipecat_calls.script import At, CallTool, Reply, Say, Script, Tool
 
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 
 pytestmark = pytest.mark.pipecat
 

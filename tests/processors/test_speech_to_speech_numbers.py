@@ -10,7 +10,7 @@ from pipecat_calls.fixtures import RunCall
 from pipecat_calls.realtime import RealtimeService, Turns
 from pipecat_calls.script import CallTool, Reply, Say, Script, Tool
 
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.contract.records import Overlap
 
 pytestmark = pytest.mark.pipecat

@@ -9,7 +9,7 @@ from pipecat_calls.fixtures import RunCall
 from pipecat_calls.recorded import RecordedCall
 from pipecat_calls.script import At, Reply, Say, Script
 
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.contract.events import Playout, Response
 
 pytestmark = pytest.mark.pipecat

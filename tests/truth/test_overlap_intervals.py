@@ -14,7 +14,7 @@ from outside_data import outside_json
 
 from earwitness.monitor.calls.heard import events_of
 from earwitness.monitor.calls.report import report
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.recordings.intervals_file import read_intervals
 
 SUITES = ("gold", "silver", "gold-defects", "silver-defects")

@@ -18,7 +18,7 @@ from earwitness.monitor.audio.recording import Ears, VoiceActivity, hear
 from earwitness.monitor.audio.wav import Block
 from earwitness.monitor.calls.heard import Expectation, HeardCall, events_of
 from earwitness.monitor.calls.report import report
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.errors import BadInput
 
 S = 1_000_000_000

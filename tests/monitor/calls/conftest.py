@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from earwitness.monitor.calls.timeline import CallTimeline, fold
+from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.records import AnyRecord
 

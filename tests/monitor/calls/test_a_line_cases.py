@@ -235,7 +235,7 @@ def test_a42_a_step_of_the_wall_clock_changes_no_duration(call: Call) -> None:
     stepped = [
         e.model_copy(update={"wall_ns": e.wall_ns - 2_000_000_000 * (e.at_ns > 50_500_000_000)}) for e in story.events()
     ]
-    from earwitness.monitor.calls.timeline import fold
+    from earwitness.monitor.calls.whole_call import fold
 
     turns = [r for r in fold(stepped) if r.kind == "turn"]
     assert [t.response_latency_ns for t in turns] == [1_100_000_000]

@@ -13,7 +13,7 @@ from earwitness.monitor.calls.agreement import Stretch, agreements, pooled, reco
 from earwitness.monitor.calls.heard import HeardCall, events_of
 from earwitness.monitor.calls.recording_agreement import LiveCall, offset_of, recording_agreement, recording_summary
 from earwitness.monitor.calls.sides import facts_of
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 
 S = 1_000_000_000
 Call = Callable[..., Any]

@@ -283,7 +283,7 @@ def test_d14_order_and_duplicates_change_nothing(call: Call) -> None:
 
 def test_d14_a_gap_that_never_fills_is_counted_and_holds_nothing_up(call: Call) -> None:
     events = call().user(1.0, 2.3, "hi").bot(3.4, 5.1).put(6.0, "health").end(9.0).events()
-    from earwitness.monitor.calls.timeline import fold
+    from earwitness.monitor.calls.whole_call import fold
 
     records = fold([e for e in events if e.kind != "health"])
     assert [r.missing_events for r in records if r.kind == "call"] == [1]
@@ -294,7 +294,7 @@ def test_d14_a_range_reported_as_dropped_is_excused(call: Call) -> None:
     story = call().user(1.0, 2.3, "hi").put(2.9, "mute", state="off")
     n = next(e.seq for e in story.events() if e.kind == "mute")
     story.put(5.0, "health", dropped=({"first_seq": n, "last_seq": n, "reason": "buffer_full"},)).end(9.0)
-    from earwitness.monitor.calls.timeline import fold
+    from earwitness.monitor.calls.whole_call import fold
 
     ended = next(r for r in fold([e for e in story.events() if e.kind != "mute"]) if r.kind == "call")
     assert (ended.missing_events, ended.dropped_events) == (0, 1)

@@ -17,7 +17,8 @@ from earwitness.monitor.calls.chapter import TRIES
 from earwitness.monitor.calls.chapters import cut_here
 from earwitness.monitor.calls.heard import HeardCall, events_of
 from earwitness.monitor.calls.reckon import lay_out
-from earwitness.monitor.calls.timeline import CallTimeline, fold
+from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.contract import events as ev
 
 S = 1_000_000_000

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from invented_calls.effort import effort
 
-from earwitness.monitor.calls.timeline import CallTimeline, fold
+from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.wire import encode

@@ -9,7 +9,7 @@ import pytest
 from earwitness.monitor.calls.heard import Expectation, HeardCall, HeardWords, events_of
 from earwitness.monitor.calls.intervals import Span
 from earwitness.monitor.calls.report import report
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.contract.wire import decode_event, encode
 
 S = 1_000_000_000

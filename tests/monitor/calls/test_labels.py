@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from earwitness.monitor.calls.labels import Word, in_force, label_event
-from earwitness.monitor.calls.timeline import CallTimeline, fold
+from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.calls.whole_call import fold
 
 Call = Callable[..., Any]
 S = 1_000_000_000

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from earwitness.monitor.calls.bounds import Bounds
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 
 Call = Callable[..., Any]
 

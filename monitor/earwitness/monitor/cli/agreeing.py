@@ -16,7 +16,7 @@ from earwitness.monitor.calls.recording_agreement import (
     recording_summary,
 )
 from earwitness.monitor.calls.sides import facts_of
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.cli.call_files import CallFiles, Listening, read_calls
 from earwitness.monitor.cli.opened_file import EMPTY, is_there
 from earwitness.monitor.contract.records import AnyRecord

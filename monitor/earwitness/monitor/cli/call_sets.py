@@ -12,7 +12,7 @@ from pathlib import Path
 from earwitness.consumers.timeline import LogFold
 from earwitness.monitor import wording
 from earwitness.monitor.calls.bounds import Bounds, S
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.cli.call_files import read_calls
 from earwitness.monitor.cli.composing import monitor_settings, opened_log
 from earwitness.monitor.cli.opened_file import EMPTY, is_there

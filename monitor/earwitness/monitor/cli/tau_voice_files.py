@@ -10,7 +10,7 @@ from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.calls.profiles.tau_voice import TICK_NS, TauVoice, TickCall, tau_voice
 from earwitness.monitor.calls.profiles.ticks import ticks_of
 from earwitness.monitor.calls.sides import sides_of
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.cli.call_files import CallFiles, Listening, read_calls, whole
 from earwitness.monitor.cli.file_kinds import kind_of
 from earwitness.monitor.cli.opened_file import is_there, opened

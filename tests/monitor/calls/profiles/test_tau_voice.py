@@ -10,7 +10,7 @@ from earwitness.monitor.calls.heard import Expectation, HeardCall, HeardWords, e
 from earwitness.monitor.calls.profiles.tau_voice import Effect, TauVoice, TickCall, tau_voice
 from earwitness.monitor.calls.profiles.ticks import ticks_of
 from earwitness.monitor.calls.sides import sides_of
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 
 S = 1_000_000_000
 

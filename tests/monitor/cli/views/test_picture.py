@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earwitness.monitor.calls.sides import Sides, sides_of
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.cli.event_files import read_events
 from earwitness.monitor.cli.views.picture import height_of, picture
 from earwitness.monitor.cli.views.picture_marks import Mark, lines_of_marks

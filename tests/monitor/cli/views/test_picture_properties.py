@@ -16,7 +16,7 @@ from invented_calls.plausible import plausible_calls
 
 from earwitness.monitor.calls.agreement import agreements, pooled, witnesses
 from earwitness.monitor.calls.sides import facts_of, sides_of
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.cli.views.picture import picture
 from earwitness.monitor.cli.views.picture_rows import WIDTH
 from earwitness.monitor.measures.call_sample import sample_of

@@ -12,7 +12,7 @@ from typing import Any
 from earwitness.monitor import wording
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.report import report
-from earwitness.monitor.calls.timeline import fold
+from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.cli.agreeing import agreement_of, recordings_for
 from earwitness.monitor.cli.call_files import CallFiles, Listening, notes_on, read_calls
 from earwitness.monitor.cli.composing import bounds_of, opened_log, or_stopped, run_async, settings_of
