@@ -292,11 +292,16 @@ def started(arguments: list[str]) -> subprocess.Popen[bytes]:
     command = [
         sys.executable,
         "-c",
-        "import sys; from earwitness.monitor.cli import main; sys.exit(main())",
+        # Tests that are themselves run under nohup would hand it on.
+        "import signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL);"
+        "from earwitness.monitor.cli import main; sys.exit(main())",
         *arguments,
     ]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )
 
 
