@@ -121,16 +121,17 @@ class Arrivals:
         """An event that was taken came too late to be folded."""
         self._sources[source].note_late(seq, at_ns)
 
-    def state(self) -> dict[str, tuple[int, int, list[int]]]:
-        """Of each source its mark, how many events came, and the numbers above the mark."""
-        return {source: (n.next, n.count, sorted(n.above)) for source, n in self._sources.items()}
+    def state(self) -> dict[str, tuple[int, int, list[int], int]]:
+        """Of each source its mark, how many events came, the numbers above the mark, and the moment of the highest."""
+        return {source: (n.next, n.count, sorted(n.above), n.at_ns) for source, n in self._sources.items()}
 
-    def restore(self, state: Mapping[str, tuple[int, int, Sequence[int]]], duplicates: int) -> None:
-        """The way back of `state`."""
+    def restore(self, state: Mapping[str, tuple[int, int, Sequence[int], int]], duplicates: int) -> None:
+        """The way back of `state`; between which moments something is missing, `torn` is told."""
         self.duplicates = duplicates
-        for source, (mark, count, above) in state.items():
+        for source, (mark, count, above, at_ns) in state.items():
             numbers = self._sources[source] = Numbers()
-            numbers.next, numbers.count, numbers.above = mark, count, set(above)
+            numbers.next, numbers.count, numbers.above, numbers.at_ns = mark, count, set(above), at_ns
+            numbers.top = max(above, default=0)
 
     def tally(self, facts: Facts, *, events: int, late: int, stray: int) -> Tally:
         """What there is to say of an ended call's events: ``events`` were folded, ``late`` and ``stray`` ones not."""

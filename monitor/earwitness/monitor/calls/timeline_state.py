@@ -33,7 +33,7 @@ from earwitness.monitor.contract.events import EVENT_TYPES
 from earwitness.monitor.contract.records import RECORD_TYPES, Call, LineQuality, Unheard
 from earwitness.monitor.contract.wire import encode
 
-FORMAT: Final = 4 << 32 | zlib.crc32(repr(FIELDS).encode())
+FORMAT: Final = 5 << 32 | zlib.crc32(repr(FIELDS).encode())
 """Another one where states of before can no longer be read: its upper half grows, or records have other fields."""
 _CALL: Final = RECORD_TYPES.index(Call)
 
@@ -96,7 +96,7 @@ class TimelineState(msgspec.Struct, array_like=True, frozen=True):
     late: int
     looked_ns: int
     offsets: dict[str, int]
-    sources: dict[str, tuple[int, int, list[int]]]
+    sources: dict[str, tuple[int, int, list[int], int]]
     duplicates: int
     moments_ns: list[list[int]]
     """Of the current entries, of what was learnt later, and of each chapter that has events."""
