@@ -386,6 +386,24 @@ async def test_a_topic_without_a_creator_is_not_made_by_the_broker(open_log: Ope
     assert await log.topics() == {}
 
 
+async def test_a_topic_is_made_when_the_broker_knows_of_it(open_log: Opener, topic: str) -> None:
+    """For a moment a broker may deny what it has just made, more so where it is busy."""
+    log = await open_log()
+    await log._ask_admin(lambda admin: admin.describe_cluster())
+    really, denials = log._admin.describe_topics, [3, 5]
+
+    async def denying(topics: list[str]) -> Any:
+        described = await really(topics)
+        if denials:
+            described[0]["partitions"][0]["error_code"] = denials.pop()
+        return described
+
+    log._admin.describe_topics = denying
+
+    assert await log.create_topics([TopicSpec(topic, 4)]) == [topic]
+    assert denials == []
+
+
 async def test_commits_are_asked_for_again_while_a_young_cluster_has_no_coordinator(
     open_log: Opener, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,9 @@ Topics are made with LogAppendTime, so the broker dates every record. Keys go to
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from operator import methodcaller
 from typing import Any, TypeVar
 
 from earwitness.monitor.log.kafka_clients import (
@@ -31,6 +33,9 @@ T = TypeVar("T")
 _EXISTS = 36
 _MAX_WITHOUT_DEFAULT = 3
 _ASK_AGAIN_S = 0.2
+_NOT_YET = frozenset({3, 5})
+"""Unknown topic or partition, no leader: what a broker says of a topic of which it has not heard yet."""
+_LOOK_AGAIN_S = 0.02
 
 
 class KafkaLog:
@@ -190,7 +195,22 @@ class KafkaLog:
                 replicas = min(_MAX_WITHOUT_DEFAULT, len(cluster["brokers"]))
         for name, code in refused.items():
             raise in_words(kafka_errors.for_code(code)(), self._about(name, "Create"))
+        await self._until_known(created)
         return created
+
+    async def _until_known(self, topics: Sequence[str]) -> None:
+        """Wait until what was created is there for whoever asks next: a broker learns of it a moment later. One that
+        takes long, or does not tell us, is left to those who need the topic."""
+        ends_s = time.monotonic() + self._within_s
+        while topics and time.monotonic() < ends_s:
+            described = await self._ask_admin(methodcaller("describe_topics", list(topics)))
+            topics = [
+                one["topic"]
+                for one in described
+                if one["error_code"] in _NOT_YET or any(part["error_code"] in _NOT_YET for part in one["partitions"])
+            ]
+            if topics:
+                await asyncio.sleep(_LOOK_AGAIN_S)
 
     async def _create(self, topics: list[Any]) -> Any:
         return await self._ask_admin(lambda admin: admin.create_topics(topics))
