@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from data.scenes import CLIP_HZ, chunks, scene
-from pipecat_calls.virtual_clock import run_virtually
+from pipecat_calls.virtual_clock import run_virtually, time_passes
 from reported import Reported
 
 from earwitness.monitor.contract import events
@@ -43,7 +43,7 @@ def loop_ns() -> int:
 async def play(tap: Tap, audio: bytes, rate_hz: int = CLIP_HZ) -> None:
     size = rate_hz // 50 * 2
     for at in range(0, len(audio), size):
-        await asyncio.sleep(0.02)
+        await time_passes(0.02)
         tap.hear(Chunk(audio[at : at + size], rate_hz, 1, loop_ns()))
 
 
@@ -84,7 +84,7 @@ def test_a22_audio_that_stays_away_is_noticed_without_any_more_audio() -> None:
     async def main() -> None:
         tap = tap_of(CallerEar, reported)
         await play(tap, bytes(CLIP_HZ))
-        await asyncio.sleep(30)
+        await time_passes(30)
         await play(tap, bytes(640))
         await tap.close()
 
@@ -102,7 +102,7 @@ def test_the_agents_end_is_noticed_without_any_more_audio() -> None:
     async def main() -> None:
         tap = Tap("agent", AgentEar, reported, loop_ns)
         await play(tap, tone, 24_000)
-        await asyncio.sleep(1)
+        await time_passes(1)
         assert reported.of(events.SpeechEnded)
         await tap.close()
 
@@ -113,7 +113,7 @@ def test_a_quiet_tap_leaves_no_timer_behind() -> None:
     async def main() -> float:
         tap = Tap("agent", AgentEar, Reported(), loop_ns)
         await play(tap, bytes(9_600), 24_000)
-        await asyncio.sleep(5)
+        await time_passes(5)
         assert tap._timer is None
         return asyncio.get_running_loop().time()
 

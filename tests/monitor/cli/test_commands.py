@@ -297,12 +297,8 @@ def started(arguments: list[str]) -> subprocess.Popen[bytes]:
         "from earwitness.monitor.cli import main; sys.exit(main())",
         *arguments,
     ]
-    return subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )
+    env = os.environ | {"PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
 
 
 @pytest.mark.realtime
