@@ -34,6 +34,12 @@ class RelayProcess:
                 self.see_that_it_runs()
                 await asyncio.sleep(0.05)
 
+    async def until_it_says(self, words: str) -> None:
+        async with asyncio.timeout(WITHIN_S):
+            while words not in self.said:
+                self.see_that_it_runs()
+                await asyncio.sleep(0.05)
+
     async def end(self, number: int) -> int:
         if self._process is None:
             return 0

@@ -166,8 +166,9 @@ async def test_what_bots_put_while_leaders_die_arrives_once_and_in_order(
         stop.set()
         count = await putting
         flushed = await asyncio.to_thread(writer.flush_now, WITHIN_S)
-        while writer.stats().spooled_events:  # noqa: ASYNC110 - another thread's file is watched
-            await asyncio.sleep(0.2)
+        async with asyncio.timeout(WITHIN_S):
+            while writer.stats().spooled_events:  # noqa: ASYNC110 - another thread's file is watched
+                await asyncio.sleep(0.2)
         await asyncio.to_thread(writer.close, 10.0)
     entries = await everything(log)
     found = _seqs(entries)

@@ -201,8 +201,8 @@ async def test_a_broker_that_hangs_and_comes_back_has_every_event_in_order(
         await asyncio.to_thread(tell, "pause")
         for name in names[4:8]:
             await asyncio.to_thread(relay_bot.report, settings, calls[name])
-        await asyncio.sleep(3.0)
-        assert "it keeps them" in site.relay.said or "keeps them" in site.relay.said
+        assert "keeps them" not in site.relay.said
+        await site.relay.until_it_says("the embedded log keeps them")
         await asyncio.to_thread(tell, "resume")
         for name in names[8:]:
             await asyncio.to_thread(relay_bot.report, settings, calls[name])

@@ -107,10 +107,9 @@ async def paused_over_two_batches(open_log: Opener, topic: str) -> tuple[KafkaLo
     await log.append(topic, [Outgoing("k", b"0")])
     await read(reader, 1)
     await log.append(topic, [Outgoing("k", b"1")])
-    for _ in range(1_000):
-        if reader._consumer._fetcher._records:
-            break
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(30):
+        while not reader._consumer._fetcher._records:  # noqa: ASYNC110 - the client tells nobody what it holds
+            await asyncio.sleep(0.01)
     await log.append(topic, [Outgoing("k", b"2")])
     reader._given_s = 0.0
     return log, reader
