@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 import time
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,6 @@ from secured_kafka import Secured
 from earwitness.monitor.log.protocol import Entry, LogError, LogRefused, Outgoing, TopicSpec
 
 pytestmark = pytest.mark.kafka
-
-
-@pytest.fixture
-def prefix() -> str:
-    return f"t{uuid.uuid4().hex[:10]}"
 
 
 @pytest.fixture(params=[ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["TLS 1.2", "TLS 1.3"])
