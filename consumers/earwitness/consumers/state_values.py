@@ -18,7 +18,7 @@ from earwitness.monitor.calls.arrivals import Torn
 
 T = TypeVar("T")
 
-SHAPES: Final = 2
+SHAPES: Final = 3
 """Of this module: what was written in others is not read."""
 MOST_BYTES: Final = 256 * 1024 * 1024
 """Of one value when it is unpacked; no real one comes near."""

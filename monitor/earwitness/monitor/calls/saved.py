@@ -6,7 +6,6 @@ looked at.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from earwitness.monitor.contract.decoder import decode_event_fast, pack_events, 
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.contract.wire import UnreadableRecord, encode
+from earwitness.monitor.fewer_bytes import NotSqueezed, is_squeezed
 
 BLOCK: Final = 8
 """Events that wait are packed together by so many."""
@@ -136,7 +136,7 @@ class ResumedCall(SleepingCall):
         try:
             for block in self._since:
                 unpack_events(block)
-        except (msgspec.MsgspecError, zlib.error) as error:
+        except (msgspec.MsgspecError, NotSqueezed) as error:
             raise NotSaved(str(error)) from error
 
     def woken(self) -> CallTimeline:
@@ -187,7 +187,7 @@ def _packed(events: list[AnyEvent]) -> bytes:
 def _events(blocks: list[bytes]) -> list[AnyEvent]:
     found: list[AnyEvent] = []
     for block in blocks:
-        if block[:1] == b"\x78":
+        if is_squeezed(block):
             found += unpack_events(block)
         else:
             bodies: list[bytes] = unpacked(block, list[bytes])

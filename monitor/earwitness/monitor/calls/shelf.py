@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_origin
 
@@ -14,6 +13,7 @@ from earwitness.monitor.calls.facts import Entry
 from earwitness.monitor.calls.page import Content
 from earwitness.monitor.contract.decoder import pack_events, unpack_events
 from earwitness.monitor.contract.records import RECORD_TYPES
+from earwitness.monitor.fewer_bytes import squeezed_well, unsqueezed
 
 Shelved = tuple[int, str, int, bool, Content]
 """A record: its kind by number in `RECORD_TYPES`, id, revision, whether it was taken back, contents."""
@@ -41,12 +41,12 @@ class ShelvedEvents:
         return [(at, e.source, e.seq, e) for at, e in zip(self.moments_ns, events, strict=True)]
 
 
-def shelve_events(entries: Sequence[Entry]) -> ShelvedEvents:
+def shelve_events(entries: Sequence[Entry], squeeze: Callable[[bytes], bytes] = squeezed_well) -> ShelvedEvents:
     """Put entries away."""
     events = [entry[3] for entry in entries]
     moments = [entry[0] for entry in entries]
     try:
-        return ShelvedEvents(array("q", moments), pack_events(events))
+        return ShelvedEvents(array("q", moments), pack_events(events, squeeze))
     except (TypeError, OverflowError):
         return ShelvedEvents(moments, tuple(events))
 
@@ -75,23 +75,23 @@ def together(block: Block) -> list[Shelved]:
 
 def shelve(block: Sequence[Shelved]) -> bytes:
     """Put records of plain contents away. Raises TypeError for other contents."""
-    return zlib.compress(packed(apart(block)), 1)
+    return squeezed_well(packed(apart(block)))
 
 
 def unshelve(body: bytes) -> list[Shelved]:
     """The records that were put away."""
-    return together(_BLOCKS.decode(plain) if (plain := zlib.decompress(body))[:1] != b"[" else unpacked(plain, Block))
+    return together(_BLOCKS.decode(plain) if (plain := unsqueezed(body))[:1] != b"[" else unpacked(plain, Block))
 
 
 def stack(shelves: Sequence[bytes]) -> bytes:
     """Several shelves in one: what they say alike stands there once. `unstack` has each again."""
-    return zlib.compress(packed([zlib.decompress(body) for body in shelves]), 6)
+    return squeezed_well(packed([unsqueezed(body) for body in shelves]))
 
 
 def unstack(body: bytes) -> list[bytes]:
     """The shelves that were stacked."""
-    found: list[bytes] = unpacked(zlib.decompress(body), list[bytes])
-    return [zlib.compress(plain, 1) for plain in found]
+    found: list[bytes] = unpacked(unsqueezed(body), list[bytes])
+    return [squeezed_well(plain) for plain in found]
 
 
 def packed(plain: object) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from typing import Final
@@ -30,6 +29,7 @@ from earwitness.monitor.calls.shelf import packed, shelve_events
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.contract.wire import UnreadableRecord
+from earwitness.monitor.fewer_bytes import squeezed
 
 LEARNT_LATER: Final = frozenset({"verdict", "human_label", "late_fact"})
 """Kinds that may come long after the call's end: no silence makes them stray, and they end no silence."""
@@ -190,7 +190,7 @@ class CallTimeline:
 
     def dump(self) -> bytes:
         """All of it as bytes, to go on from with `load`. What the last ``advance`` replaced is left out."""
-        own = [shelve_events(self._entries), shelve_events(self._learnt)]
+        own = [shelve_events(self._entries, squeezed), shelve_events(self._learnt, squeezed)]
         own += [chapter.events for chapter in self._chapters if chapter.events is not None]
         published, shelves = self._records.published.state()
         rest = states.TimelineState(
@@ -232,7 +232,7 @@ class CallTimeline:
                 Chapter.restored(chapter, next(own) if chapter.has_events else None) for chapter in rest.chapters
             ]
             call._records.restore(Published.restored(rest.published, shelves), rest.standing, rest.overlaps)
-        except (ValueError, LookupError, StopIteration, msgspec.MsgspecError, UnreadableRecord, zlib.error) as error:
+        except (ValueError, LookupError, StopIteration, msgspec.MsgspecError, UnreadableRecord) as error:
             raise states.NotAState(str(error)) from error
         return call
 

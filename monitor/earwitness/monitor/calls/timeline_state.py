@@ -32,8 +32,9 @@ from earwitness.monitor.contract.decoder import decode_event_fast, struct_of
 from earwitness.monitor.contract.events import EVENT_TYPES
 from earwitness.monitor.contract.records import RECORD_TYPES, Call, LineQuality, Unheard
 from earwitness.monitor.contract.wire import encode
+from earwitness.monitor.fewer_bytes import is_squeezed, squeezed, unsqueezed
 
-FORMAT: Final = 5 << 32 | zlib.crc32(repr(FIELDS).encode())
+FORMAT: Final = 6 << 32 | zlib.crc32(repr(FIELDS).encode())
 """Another one where states of before can no longer be read: its upper half grows, or records have other fields."""
 _CALL: Final = RECORD_TYPES.index(Call)
 
@@ -126,7 +127,7 @@ def event_bytes(shelved: ShelvedEvents) -> bytes:
 
 def shelved_events(moments_ns: list[int], body: bytes) -> ShelvedEvents:
     """The way back of `event_bytes`. Raises UnreadableRecord or msgspec.MsgspecError."""
-    if body[:1] == _ZLIB:
+    if is_squeezed(body):
         return ShelvedEvents(moments_ns, body)
     bodies: list[bytes] = unpacked(body, list[bytes])
     return ShelvedEvents(moments_ns, tuple(decode_event_fast(one) for one in bodies))
@@ -159,20 +160,20 @@ def written(state: TimelineState, events: list[bytes], shelves: dict[int, bytes]
         plain = _ENCODER.encode(state)
     except OverflowError:
         plain = _JSON_ENCODER.encode(state)
-    return packed(PackedState(zlib.compress(plain, 1), events, shelves))
+    return packed(PackedState(squeezed(plain), events, shelves))
 
 
 def read(body: bytes) -> tuple[TimelineState, list[bytes], dict[int, bytes]]:
     """The way back of `written`. Raises NotAState."""
     try:
         outer: PackedState = unpacked(body, PackedState)
-        plain = zlib.decompress(outer.state)
+        plain = unsqueezed(outer.state)
         state: TimelineState = (_JSON_STATES if plain[:1] == b"[" else _STATES).decode(plain)
         for chapter in state.chapters:
             _with_events(chapter.carry.facts)
         for steps in state.moments_ns:
             steps[:] = accumulate(steps)
-    except (msgspec.MsgspecError, ValueError, KeyError, TypeError, zlib.error) as error:
+    except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
         raise NotAState(str(error)) from error
     return state, outer.events, outer.shelves
 
@@ -217,7 +218,6 @@ def _unheard(value: dict[str, Any]) -> Unheard:
     return Unheard.model_validate(value)
 
 
-_ZLIB: Final = b"\x78"
 _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_plain)
 _JSON_ENCODER: Final = msgspec.json.Encoder(enc_hook=_plain)
 _STATES: Final = msgspec.msgpack.Decoder(TimelineState, dec_hook=_model)

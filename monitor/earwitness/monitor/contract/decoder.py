@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import types
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal, NoReturn, Union, cast, get_args, get_origin
 
@@ -21,6 +20,7 @@ from pydantic.fields import FieldInfo
 from earwitness.monitor.contract.events import EVENT_TYPES, SCHEMA_VERSION, AnyEvent
 from earwitness.monitor.contract.records import RECORD_TYPES, AnyRecord
 from earwitness.monitor.contract.wire import RECORD_VERSION, UnreadableRecord, decode_event, decode_record
+from earwitness.monitor.fewer_bytes import squeezed, unsqueezed
 
 _PLAIN: frozenset[Any] = frozenset({int, float, str, bool, type(None)})
 _STRUCTS: dict[type[BaseModel], type[msgspec.Struct]] = {}
@@ -104,16 +104,16 @@ def share_names(event: Any, call_id: str) -> None:
             _set_field(event, "response_id", _shared(response_id))
 
 
-def pack_events(events: Sequence[AnyEvent]) -> bytes:
-    """Events as few bytes, for this process alone. Raises TypeError for any that `decode_event_fast` did not make."""
+def pack_events(events: Sequence[AnyEvent], squeeze: Callable[[bytes], bytes] = squeezed) -> bytes:
+    """Events as few bytes, for this program alone. Raises TypeError for any that `decode_event_fast` did not make."""
     if not all(map(_NAMED.__contains__, map(type, events))):
         raise TypeError("only decoded events can be packed")
-    return zlib.compress(_PACKER.encode(events), 1)
+    return squeeze(_PACKER.encode(events))
 
 
 def unpack_events(packed: bytes) -> list[AnyEvent]:
-    """The events that were packed."""
-    return cast("list[AnyEvent]", _UNPACKER.decode(zlib.decompress(packed)))
+    """The events that were packed. Raises NotSqueezed or msgspec.MsgspecError."""
+    return cast("list[AnyEvent]", _UNPACKER.decode(unsqueezed(packed)))
 
 
 def _explain(payload: bytes, checked: Callable[[bytes], object]) -> NoReturn:
