@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipecat.observers.base_observer import BaseObserver
 from pipecat.pipeline.pipeline import Pipeline
 from pipecat.pipeline.worker import PipelineWorker
 from pipecat.processors.filters.identity_filter import IdentityFilter
@@ -31,6 +30,7 @@ from earwitness.processors import Witness, attach, setup_file
 from earwitness.processors import witness as witness_module
 from earwitness.processors.attaching import watched
 from earwitness.processors.bot_settings import BotSettings
+from earwitness.processors.inert import InertObserver
 from earwitness.processors.observer import CallObserver
 from earwitness.processors.redaction import NoRedaction
 from earwitness.processors.setup_file import setup_file_path
@@ -155,7 +155,7 @@ def test_switched_off_nothing_is_added_and_nothing_reported() -> None:
     assert kept[0].on is False
     assert kept[1] == 0
     assert sink.items == []
-    assert type(kept[0].observer()) is BaseObserver
+    assert type(kept[0].observer()) is InertObserver
     assert isinstance(kept[0].caller_tap(), IdentityFilter)
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from pipecat.frames import frames as _frames
+from pipecat.observers.base_observer import BaseObserver
 from pipecat.processors.frame_processor import FrameDirection
 
 UPSTREAM = FrameDirection.UPSTREAM
+
+_make_observer: Any = getattr(BaseObserver, "__init__")  # noqa: B009 - its annotations are partly missing
+FIRST_PUSH_ONLY: Final = "observe_every_push" in inspect.signature(_make_observer).parameters
+"""Whether the running Pipecat tells first pushes apart by itself (1.12 and newer)."""
 
 Handler = Callable[[Any], None]
 """Takes a ``FramePushed``. Copies what it needs and keeps no frame."""

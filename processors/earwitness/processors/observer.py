@@ -6,7 +6,6 @@ exception, and reads its queue only as long as the observer lets it: so everythi
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -18,28 +17,20 @@ from earwitness.processors.clock import CallClock
 from earwitness.processors.facts.families import Families
 from earwitness.processors.facts.shared import Moments
 from earwitness.processors.facts.tools import TRANSFER_TOOLS
-from earwitness.processors.frames import UPSTREAM, frame_class
+from earwitness.processors.frames import FIRST_PUSH_ONLY, UPSTREAM, frame_class
 from earwitness.processors.hooks import Hooks
 from earwitness.processors.identity import Identity
 from earwitness.processors.pipeline_parts import Parts, parts_of, parts_of_worker
 from earwitness.processors.pulse import Pulse
+from earwitness.processors.queue_gate import QueueGate
 from earwitness.processors.recorder import Recorder
 
-_make_base: Any = getattr(BaseObserver, "__init__")  # noqa: B009 - its annotations are partly missing
-FIRST_PUSH_ONLY: Final = "observe_every_push" in inspect.signature(_make_base).parameters
-"""Whether the running Pipecat tells first pushes apart by itself (1.12 and newer)."""
 REMEMBERED: Final = 4_096
-"""Frames remembered by id where it does not."""
+"""Frames remembered by id where Pipecat does not tell first pushes apart."""
 
 _EARLY: Final = frozenset({"StartFrame", "MetricsFrame", "SpeechControlParamsFrame", "ClientConnectedFrame"})
 """Frames that may come before the pipeline has started."""
 _AUDIO_IN: Final = frame_class("InputAudioRawFrame") or type(None)
-
-
-def inert_observer() -> BaseObserver:
-    """An observer that does nothing, as cheaply as Pipecat lets it: for calls that are not watched."""
-    options = {"observe_every_push": False} if FIRST_PUSH_ONLY else {}
-    return BaseObserver(**options)  # pyright: ignore[reportUnknownMemberType]
 
 
 class CallObserver(BaseObserver):
@@ -81,6 +72,7 @@ class CallObserver(BaseObserver):
         self._speech, self._ending = self._families.speech, self._families.ending
         self._hooks = Hooks(self._now, self._families)
         self._backlog = Backlog(self)
+        self._gate = QueueGate(self._only_counts, self._fault)
         self._audio_types: dict[type[Any], bool] = {}
         self._pulse = pulse or Pulse(recorder, clock)
         self._pulse.watch(self)
@@ -102,32 +94,39 @@ class CallObserver(BaseObserver):
         if hasattr(base, "setup"):
             await base.setup(task_manager)
         self.keep_pulse()
+        if self._worker is not None:
+            self._stand_at_queue(self._worker)
+
+    def _stand_at_queue(self, holder: Any) -> None:
+        """Find our queue through whoever knows all observers, and let in only what we read."""
+        try:
+            self._backlog.find(holder)
+            self._gate.put_on(self._backlog.queue)
+        except Exception as error:
+            self._fault(error)
 
     async def on_push_frame(self, data: Any) -> None:
         """See ``BaseObserver``: a frame goes from one processor to the next."""
         try:
-            frame = data.frame
+            if self._only_counts(data):
+                return
+            frame, at_ns = data.frame, data.timestamp
             kind: type[Any] = frame.__class__
-            is_audio = self._audio_types.get(kind)
-            if is_audio is None:
-                is_audio = self._audio_types[kind] = issubclass(kind, _AUDIO_IN)
-            at_ns = data.timestamp
-            if is_audio:
+            if self._audio_types[kind]:
                 self._now.last_caller_audio_ns = at_ns
                 self.frames_seen += 1
                 if self._speech.gap_open:
                     self._speech.caller_audio(at_ns)
-                due_ns = self._now.agenda.next_ns
-                if due_ns is not None and due_ns <= at_ns and self._started:
+                if self._started:
                     self._catch_up(at_ns)
                 return
-            handlers = self._dispatch.handlers(kind)
             if not FIRST_PUSH_ONLY and self._again(frame.id):
                 return
             self.frames_seen += 1
             self.last_frame_ns = at_ns
             if not self._looked:
                 self._look(data)
+            handlers = self._dispatch.handlers(kind)
             if handlers and not self._ended:
                 self._see(data, handlers)
         except Exception as error:  # an exception here would end the observer for the rest of the call
@@ -151,6 +150,30 @@ class CallObserver(BaseObserver):
 
     # our side
 
+    def _only_counts(self, data: Any) -> bool:
+        """Whether a push says no more than that it was, as things stand; then that has been noted. The pipeline's own
+        task asks this too, before a push enters our queue (``queue_gate``)."""
+        frame = data.frame
+        kind: type[Any] = frame.__class__
+        is_audio = self._audio_types.get(kind)
+        if is_audio is None:
+            is_audio = self._audio_types[kind] = issubclass(kind, _AUDIO_IN)
+        at_ns = data.timestamp
+        if is_audio:
+            due_ns = self._now.agenda.next_ns
+            if self._speech.gap_open or (due_ns is not None and due_ns <= at_ns and self._started):
+                return False
+            self._now.last_caller_audio_ns = at_ns
+            self.frames_seen += 1
+            return True
+        if not self._looked or self._dispatch.handlers(kind):
+            return False
+        if not FIRST_PUSH_ONLY and self._again(frame.id):
+            return True
+        self.frames_seen += 1
+        self.last_frame_ns = at_ns
+        return True
+
     def _again(self, frame_id: int) -> bool:
         if frame_id in self._seen:
             return True
@@ -164,7 +187,7 @@ class CallObserver(BaseObserver):
         self._looked = True
         self._clock.follow(data.source.get_clock().get_time)
         self._pulse.start()
-        self._backlog.find(data.source)
+        self._stand_at_queue(data.source)
         worker = getattr(getattr(data.source, "_setup", None), "pipeline_worker", None)
         if worker is not None:
             self.watch_worker(worker)
@@ -325,6 +348,7 @@ class CallObserver(BaseObserver):
         except Exception as error:
             self._fault(error)
         finally:
+            self._gate.take_off()
             self._hooks.detach()
             if self._flush is not None:
                 await self._flush()

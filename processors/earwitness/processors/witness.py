@@ -15,7 +15,8 @@ from earwitness.monitor.contract.events import App, LateFact, Transport
 from earwitness.processors.bot_settings import BotSettings
 from earwitness.processors.clock import CallClock
 from earwitness.processors.facts.tools import TRANSFER_TOOLS
-from earwitness.processors.observer import CallObserver, inert_observer
+from earwitness.processors.inert import InertObserver
+from earwitness.processors.observer import CallObserver
 from earwitness.processors.pulse import Pulse
 from earwitness.processors.recorder import Recorder, sampled
 from earwitness.processors.redaction import default_redactor
@@ -100,7 +101,7 @@ class Witness:
     def observer(self) -> BaseObserver:
         """The observer, for a worker's ``observers``; the same one each time."""
         if not self.on:
-            return inert_observer()
+            return InertObserver()
         if self._observer is None:
             self._observer = CallObserver(
                 self._recorder,
