@@ -146,6 +146,33 @@ async def test_a_log_that_cannot_be_opened_harms_nobody(
     assert "no such driver" in caplog.text
 
 
+async def test_a_thread_that_did_all_it_had_to_does_not_complain_of_what_the_interpreter_refuses(
+    bot: BotSettings,
+    opened: Callable[..., Writer],
+    event: Event,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def looks_up_a_name() -> Any:
+        await asyncio.to_thread(int)
+        raise AWAY
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    writer = opened(bot, looks_up_a_name)
+    writer.put(event(0))
+    assert await writer.flush("call", 5.0)
+    thread = next(one for one in threading.enumerate() if one.name == "earwitness-writer")
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    writer.stop(5.0)
+    thread.join(30)
+
+    assert not thread.is_alive()
+    assert in_spools(bot) == [0]
+    assert "the writer failed" not in caplog.text
+
+
 def test_an_event_that_is_none_is_refused_without_an_exception(
     bot: BotSettings, opened: Callable[..., Writer], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -260,6 +287,12 @@ def accounted(bot: BotSettings) -> tuple[list[int], list[int]]:
         pytest.param("", 0, id="normally"),
         pytest.param("raise SystemExit(3)", 3, id="with a code"),
         pytest.param("raise RuntimeError('the bot failed')", 1, id="by an exception"),
+        pytest.param(
+            'def refuse(_): raise RuntimeError("can\'t create new thread at interpreter shutdown")\n'
+            "threading.Thread.start = refuse",
+            0,
+            id="where no thread starts any more",
+        ),
         pytest.param("async def main(): put(1000, 1100)\nasyncio.run(main())\nput(1100, 1200)", 0, id="loop closed"),
         pytest.param(
             "flush_on_sigterm(20.0)\nos.kill(os.getpid(), signal.SIGTERM)\nsignal.pause()", -15, id="by SIGTERM"

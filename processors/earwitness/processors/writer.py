@@ -141,6 +141,8 @@ class Writer:
         self._serving: set[asyncio.Task[None]] = set()
         self._late: SpoolFile | None = None
         self._closed = False
+        self._finished = False
+        """The thread did all that it had to do."""
         self._stop_s = 0.0
         self._failures = 0
 
@@ -172,7 +174,10 @@ class Writer:
         try:
             asyncio.run(self._main())
         except Exception:
-            log.exception("the writer failed; events wait in memory until the process ends, and are stored then")
+            # All is done, and asyncio only failed to take its pool of threads down: where the interpreter ends, it can
+            # start none to wait for it.
+            if not self._finished:
+                log.exception("the writer failed; events wait in memory until the process ends, and are stored then")
         finally:
             self._done.set()
 
@@ -188,6 +193,7 @@ class Writer:
             self._serve(flushed, sent)
         try:
             await courier.run()
+            self._finished = True
         finally:
             # Before the loop is taken down, which may take longer than an exit has time.
             self._done.set()

@@ -116,7 +116,16 @@ class EmbeddedLog:
         """Do something with the file in the log's own thread. Raises LogError."""
         if self._closed:
             raise LogRefused(f"embedded log {self.path}: closed, open it again")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._do, task)
+        return await self._in_thread(partial(self._do, task))
+
+    async def _in_thread(self, task: Callable[[], T]) -> T:
+        try:
+            doing = self._thread.submit(task)
+        except RuntimeError:
+            # The interpreter ends and starts no thread any more (3.12.0 and 3.12.1 already before they flush): with no
+            # thread there is none to share the file with, and nobody that would have to wait for this loop.
+            return task()
+        return await asyncio.wrap_future(doing)
 
     def _do(self, task: Callable[[LogFile], T]) -> T:
         file = self._file
@@ -244,7 +253,7 @@ class EmbeddedLog:
             await asyncio.wait([self._watch])
         file = self._file
         if file is not None:
-            closing = asyncio.get_running_loop().run_in_executor(self._thread, file.close)
+            closing = asyncio.ensure_future(self._in_thread(file.close))
             done, _ = await asyncio.wait([closing], timeout=_CLOSE_WITHIN_S / 4)
             if not done:
                 file.interrupt()
