@@ -35,9 +35,9 @@ def tend(
         db.executemany("DELETE FROM members WHERE grp = ? AND topic = ? AND member = ?", dead)
         db.execute("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?)", (*us, member, now_ns))
         db.execute(
-            "DELETE FROM owners WHERE grp = ?1 AND topic = ?2 AND member NOT IN"
-            " (SELECT member FROM members WHERE grp = ?1 AND topic = ?2)",
-            us,
+            "DELETE FROM owners WHERE grp = ? AND topic = ? AND member NOT IN"
+            " (SELECT member FROM members WHERE grp = ? AND topic = ?)",
+            us + us,
         )
         members = [
             row[0] for row in db.execute("SELECT member FROM members WHERE grp = ? AND topic = ? ORDER BY 1", us)

@@ -152,9 +152,9 @@ def _drop_oldest(file: LogFile, id_: int, before_ns: int | None, limit: int) -> 
     if first is None or (before_ns is not None and first[0] >= before_ns):
         return 0
     (last,) = file.db.execute(
-        f"SELECT max(offset) FROM (SELECT offset, append_ns FROM {table} ORDER BY offset LIMIT ?1)"
-        " WHERE ?2 IS NULL OR append_ns < ?2",
-        (limit, before_ns),
+        f"SELECT max(offset) FROM (SELECT offset, append_ns FROM {table} ORDER BY offset LIMIT ?)"
+        " WHERE ? IS NULL OR append_ns < ?",
+        (limit, before_ns, before_ns),
     ).fetchone()
     return file.db.execute(f"DELETE FROM {table} WHERE offset <= ?", (last,)).rowcount
 
