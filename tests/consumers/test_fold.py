@@ -97,7 +97,8 @@ def test_a_fold_that_is_behind_looks_at_a_call_seldom(make_bot: Any) -> None:
     for turn in range(20):
         bot.asks(1 + 6 * turn)
     for event in bot.made:
-        if judged(fold, event) and event.kind != "call_started":
+        changed = judged(fold, event) or fold.advance(event.wall_ns + S // 10, most=200)
+        if changed and event.kind != "call_started":
             looks.append(event.wall_ns)
     assert looks
     assert min(b - a for a, b in pairwise(looks)) >= LAGGING_NS

@@ -187,8 +187,8 @@ class TimelineFold:
         that were not judged yet.
 
         ``most``: judge no more open calls than that, those first that were judged longest ago; what events changed is
-        left to `settle`, a call that was judged is left alone for `REST_NS`, and what merely becomes final may be late
-        by `FINAL_NS`.
+        left to `settle`, a call that was judged is left alone for `REST_NS` (`LAGGING_NS` by a worker that is behind),
+        and what merely becomes final may be late by `FINAL_NS`.
         """
         changes: list[Change] = []
         if most is None:
@@ -198,7 +198,7 @@ class TimelineFold:
             self._pressing.clear()
             self._waiting.clear()
             self._at_once.clear()
-        rest_ns, within_ns = (0, 0) if most is None else (REST_NS, FINAL_NS)
+        rest_ns, within_ns = (0, 0) if most is None else (LAGGING_NS, 0) if self.lagging else (REST_NS, FINAL_NS)
         due = [
             held
             for held in self.held.values()
