@@ -6,10 +6,11 @@ Real time: a caller's audio in 20 ms frames from one transport to the other and 
 leave a loop some air; a turn every six seconds (speech, interim words, a tool, an answer of two seconds at the pace of
 a loudspeaker); real witnesses on the process's writer and an embedded log. Each value is a process of its own, the
 order rotates, and each is set against the same round's run without Earwitness; ``empty observer`` is what Pipecat takes
-to tell one that does nothing. ``busy`` is how much of its one core the
-process had; near 100 % the rest says nothing. How late the loop is depends on what else the machine runs; the CPU that
-a turn of the loop takes does not, and is how late it would be alone. Both while all calls are under way. Targets: below
-0.3 % of a core and 3 MB a call without taps, below 1 % with them; the loop's p99 later by less than 1 ms.
+to tell one of its own that does nothing, ``switched off`` ours in a call that is not watched. ``busy`` is how much of
+its one core the process had; near 100 % the rest says nothing. How late the loop is depends on what else the machine
+runs; the CPU that a turn of the loop takes does not, and is how late it would be alone. Both while all calls are under
+way. Targets: below 0.3 % of a core and 3 MB a call without taps, below 1 % with them; the loop's p99 later by less than
+1 ms.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-CONFIGS = ("without", "empty observer", "watched", "watched, with taps")
+CONFIGS = ("without", "empty observer", "switched off", "watched", "watched, with taps")
 TURN_S, ANSWER_S = 6.0, 2.0
 TICK_S, BEGINNING_S = 0.005, 3.0
 
@@ -126,11 +127,13 @@ async def _measure(config: str, calls: int, seconds: float) -> dict[str, float]:
     from earwitness.processors.bot_settings import BotSettings
     from earwitness.processors.witness import Witness
 
-    settings = BotSettings.from_env(os.environ, taps=config.endswith("taps"))
+    settings = BotSettings.from_env(os.environ, taps=config.endswith("taps"), off=config == "switched off")
 
     def watching() -> tuple[Any, tuple[Any, ...]]:
         if config == "empty observer":
             return None, (BaseObserver(observe_every_push=False),)
+        if settings.off:
+            return None, (Witness("bench", settings=settings).observer(),)
         return Witness("bench", settings=settings) if config != "without" else None, ()
 
     await _call(0, 1.0, *watching())  # imports, threads
@@ -192,7 +195,8 @@ def main() -> None:
         return
     found: dict[str, list[dict[str, float]]] = {config: [] for config in CONFIGS}
     for turn in range(options.rounds):
-        for config in (*CONFIGS[turn % 4 :], *CONFIGS[: turn % 4]):
+        first = turn % len(CONFIGS)
+        for config in (*CONFIGS[first:], *CONFIGS[:first]):
             found[config].append(_child(config, options))
     print(f"{options.calls} calls in one process, {options.seconds:g} s, {options.rounds} rounds: medians")
     print(

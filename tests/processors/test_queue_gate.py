@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -15,7 +16,7 @@ from pipecat_calls.fixtures import RunCall
 from pipecat_calls.recorded import RecordedCall
 from pipecat_calls.script import At, Reply, Say, Script, order_call
 
-from earwitness.monitor.contract.events import AudioGap, CallEnded, Health
+from earwitness.monitor.contract.events import AudioGap, CallEnded, CallStarted, Health
 from earwitness.processors import observer as observer_module
 from earwitness.processors.attaching import attach
 from earwitness.processors.bot_settings import BotSettings
@@ -23,7 +24,7 @@ from earwitness.processors.inert import InertObserver
 from earwitness.processors.observer import CallObserver
 from earwitness.processors.queue_gate import QueueGate
 from earwitness.processors.redaction import NoRedaction
-from earwitness.processors.sink import MemorySink
+from earwitness.processors.sink import MemorySink, Outbound
 from earwitness.processors.witness import Witness
 
 pytestmark = pytest.mark.pipecat
@@ -91,6 +92,18 @@ def left_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(QueueGate, "put_on", lambda *_: None)
 
 
+class Dated(MemorySink):
+    """Keeps by the virtual clock when each event came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came_s: list[float] = []
+
+    def put(self, item: Outbound) -> None:
+        self.came_s.append(time.monotonic())
+        super().put(item)
+
+
 def payloads(call: RecordedCall) -> list[bytes]:
     return [item.payload for item in call.sink.items]
 
@@ -118,12 +131,15 @@ def read(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 def test_the_same_events_byte_for_byte(
     run_call: RunCall, monkeypatch: pytest.MonkeyPatch, read: dict[str, int], name: str, way: str
 ) -> None:
-    told = run_call(CALLS[name], way=way, witness={"call_id": "c"})
+    sink, plain_sink = Dated(), Dated()
+    told = run_call(CALLS[name], way=way, sink=sink, witness={"call_id": "c"})
     with_gate = dict(read)
     left_open(monkeypatch)
-    plain = run_call(CALLS[name], way=way, witness={"call_id": "c"})
+    plain = run_call(CALLS[name], way=way, sink=plain_sink, witness={"call_id": "c"})
 
     assert payloads(told) == payloads(plain)
+    # what is due with a frame waits for the next at most
+    assert sink.came_s == pytest.approx(plain_sink.came_s, abs=0.021)
     assert told.one(CallEnded).tail_incomplete is False
     assert told.truth == plain.truth
     assert [gap.state for gap in told.of(AudioGap)] == GAPS.get(name, [])
@@ -162,6 +178,15 @@ def test_the_same_events_of_a_call_that_is_watched_from_its_middle_on(monkeypatc
     assert stood == [True, False]
     assert [item.payload for item in sinks[0].items] == [item.payload for item in sinks[1].items]
     assert len(sinks[0].items) > 30
+
+
+def test_any_frame_says_which_call_this_is_where_it_is_watched_from_its_middle_on() -> None:
+    sink = MemorySink()
+    script = Script(lines=TALK.lines, replies=TALK.replies, events=(At(3.8, watch_late(sink)),), interims=False)
+    place_call(script)
+
+    started = next(event for event in sink.events if isinstance(event, CallStarted))
+    assert 3.8 < started.at_ns / 1e9 < 4.1  # the caller speaks, and of what is pushed meanwhile we read nothing
 
 
 def test_a_fault_of_ours_lets_everything_in_again(run_call: RunCall, monkeypatch: pytest.MonkeyPatch) -> None:
