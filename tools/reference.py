@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
+from earwitness.consumers.metrics_collector import WINDOW_METRICS
 from earwitness.consumers.own_metrics import OWN_METRICS
 from earwitness.monitor.contract.events import EVENT_TYPES
 from earwitness.monitor.measures.catalogue import MEASURES
@@ -108,6 +109,8 @@ def page() -> str:
     for m in MEASURES:
         names = ", ".join(f"`{name}`" for name in m.prometheus) or "–"
         lines.append(f"| `{m.name}` | {' '.join(m.stats)} | {m.unit} | {m.section} | {m.help} | {names} |")
+    lines += ["", "Of every window of a label set also:", "", "| metric | meaning |", "|---|---|"]
+    lines += [f"| `{name}{{window}}` | {about} |" for name, about in WINDOW_METRICS]
     lines += [
         "",
         "## The monitor about itself",

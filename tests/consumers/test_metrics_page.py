@@ -126,6 +126,47 @@ async def test_counters_take_final_records_only_and_gauges_take_all(scene: Scene
     assert found[f"earwitness_coverage_ratio{{{BASE},measure=response_latency,version=42,window=5m}}"] == 1
 
 
+@pytest.mark.parametrize(
+    ("torn", "whole"),
+    [
+        ([], 1),
+        ([("mine", (-90, -60))], 0),
+        ([("mine", (-900, -600))], 1),
+        ([("another", (-90, -60))], 1),
+        ([(None, (-90, -60))], 0),
+    ],
+)
+async def test_a_window_says_whether_it_has_all_events(
+    scene: Scene, torn: list[tuple[str | None, tuple[int, int]]], whole: int
+) -> None:
+    scene.turn(0.9)
+    scene.turn(0.9, id="t9", call_id="d", version="43")
+    mine, another = (scene.windows.label_sets.number_of(turn(v)) for v in ("42", "43"))
+    for whose, (from_s, to_s) in torn:
+        number = {"mine": mine, "another": another, None: None}[whose]
+        scene.windows.note_torn("c", number, [(NOON_NS + from_s * S, NOON_NS + to_s * S)])
+
+    found = await scene.samples()
+
+    assert found[f"earwitness_window_complete{{{BASE},version=42,window=5m}}"] == whole
+
+
+async def test_a_window_that_began_before_what_is_still_known_is_not_complete(scene: Scene) -> None:
+    scene.turn(0.9)
+    name = f"earwitness_window_complete{{{BASE},version=42,window=5m}}"
+
+    scene.windows.since_ns = NOON_NS - 299 * S
+    assert (await scene.samples())[name] == 0
+    scene.windows.since_ns = NOON_NS - 310 * S
+    assert (await scene.samples())[name] == 1
+
+
+def turn(version: str) -> Turn:
+    return Turn(
+        call_id="c", id="t1", event_wall_ns=NOON_NS, agent="clinic", version=version, u_on_ns=0, u_off_ns=S, a_on_ns=S
+    )
+
+
 async def test_a_censored_percentile_is_infinite(scene: Scene) -> None:
     scene.turn(None)
 

@@ -27,6 +27,19 @@ S: Final = 1_000_000_000
 QUANTILES: Final = {"p50": "0.5", "p90": "0.9", "p95": "0.95", "p99": "0.99"}
 _NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_]")
 
+WINDOW_METRICS: Final = (
+    (
+        "earwitness_window_response_latency_turns",
+        "Turns that the percentiles of the window rank, the unanswered among them.",
+    ),
+    (
+        "earwitness_window_complete",
+        "1 where the window has all events of its calls that were read; 0 where some are missing, or lie before what"
+        " the monitor still knows.",
+    ),
+)
+"""What is said of every window of a label set, beside the measures: name, meaning."""
+
 Split: TypeAlias = Callable[[str], Sequence[str]]
 
 _HISTOGRAMS: Final[tuple[tuple[str, str | None], ...]] = (
@@ -124,10 +137,8 @@ class MonitorCollector(Collector):
             "Percentiles of response latency in a window; +Inf where one touches an unanswered turn.",
             labels=[*self._names, "window", "quantile"],
         )
-        ranked = GaugeMetricFamily(
-            "earwitness_window_response_latency_turns",
-            "Turns that the percentiles of the window rank, the unanswered among them.",
-            labels=[*self._names, "window"],
+        ranked, complete = (
+            GaugeMetricFamily(name, about, labels=[*self._names, "window"]) for name, about in WINDOW_METRICS
         )
         coverage = GaugeMetricFamily(
             BY_NAME["coverage"].prometheus[0],
@@ -141,7 +152,7 @@ class MonitorCollector(Collector):
         )
         for window_s in self._gauge_windows_s:
             shown, found = _window_name(window_s), self._windows.by_set(window_s=window_s, as_of_ns=now_ns)
-            turns = found.ranked("response_latency")
+            turns, lacking = found.ranked("response_latency"), self._windows.lacking(window_s=window_s, as_of_ns=now_ns)
             quantiles = [(q, found.percentiles("response_latency", PERMILLES[name])) for name, q in QUANTILES.items()]
             coverages = [(measure.name, found.coverage(measure.name)) for measure in _covered()]
             rates = [(measure.name, found.rates(measure.name)) for measure in _rates()]
@@ -149,6 +160,7 @@ class MonitorCollector(Collector):
             for labels, number in sorted(by_labels):
                 values = self._of(labels)
                 ranked.add_metric([*values, shown], turns.get(number, 0))
+                complete.add_metric([*values, shown], None not in lacking and number not in lacking)
                 for name, by_set in quantiles:
                     value = _shown_quantile(by_set.get(number, Quantile()))
                     if value is not None:
@@ -157,7 +169,7 @@ class MonitorCollector(Collector):
                     for name, by_number in shares:
                         if number in by_number:
                             family.add_metric([*values, name, shown], by_number[number])
-        yield from (latency, ranked, coverage, ratio)
+        yield from (latency, ranked, complete, coverage, ratio)
         live = GaugeMetricFamily(
             BY_NAME["calls_in_progress"].prometheus[0], BY_NAME["calls_in_progress"].help, labels=self._names
         )

@@ -215,6 +215,12 @@ class Windows:
         _, end_ns = self.span(window_s, as_of_ns)
         return BySet(self._moved(window_s, end_ns).sums(), self.classes, self._binning)
 
+    def lacking(self, *, window_s: int, as_of_ns: int) -> set[int | None]:
+        """The label sets of which events of a window are missing, as far as the log was read; with None: any may lack
+        some. Raises KeyError as `read` does."""
+        begin_ns, end_ns = self.span(window_s, as_of_ns)
+        return self._lacking(begin_ns, min(end_ns, as_of_ns))
+
     def groups(self, by: Sequence[str], *, window_s: int, as_of_ns: int) -> list[Labels]:
         """The distinct values of the keys ``by`` among label sets seen in the window, sorted."""
         _, end_ns = self.span(window_s, as_of_ns)
@@ -245,18 +251,20 @@ class Windows:
         return end_ns - window_s * S, end_ns
 
     def _complete(self, begin_ns: int, until_ns: int, where: Labels) -> bool:
-        if self.since_ns is not None and begin_ns < self.since_ns:
-            return False
         if self.watermark_ns is not None and self.watermark_ns < until_ns:
             return False
-        if not self.torn:
-            return True
-        reached = {
+        lacking = self._lacking(begin_ns, until_ns)
+        return not lacking or (None not in lacking and lacking.isdisjoint(self.label_sets.matching(where)))
+
+    def _lacking(self, begin_ns: int, until_ns: int) -> set[int | None]:
+        """The label sets of which events between two moments are missing; with None: any may lack some."""
+        if self.since_ns is not None and begin_ns < self.since_ns:
+            return {None}
+        return {
             number
             for number, spans in self.torn.values()
             if any(from_ns < until_ns and to_ns >= begin_ns for from_ns, to_ns in spans)
         }
-        return None not in reached and reached.isdisjoint(self.label_sets.matching(where))
 
     def _moved(self, window_s: int, end_ns: int) -> RunningWindow:
         window, step_s = self._windows[window_s], self._steps[window_s]
