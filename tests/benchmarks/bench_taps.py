@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from data.scenes import Scene, chunks, clip, scene, truth
 from pipecat_calls.virtual_clock import run_virtually, time_passes
 
-from earwitness.monitor.audio.voice_activity import TRUSTED_SNR_DB, Edge, SpeechDetector
+from earwitness.monitor.audio.voice_activity import Edge, SpeechDetector
+from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
 from earwitness.processors.tap_worker import Tap
 from earwitness.processors.voice_activity import AgentEar, CallerEar, Chunk, Mark
 
@@ -72,7 +73,7 @@ def row(made: Scene, edges: list[Edge]) -> str:
         else:
             missed += 1
     snr = [edge.snr_db for edge in edges if edge.snr_db is not None]
-    trusted = sum(value >= TRUSTED_SNR_DB for value in snr) / len(snr) if snr else 0.0
+    trusted = sum(value >= DEFAULT_BOUNDS.snr_least_db for value in snr) / len(snr) if snr else 0.0
     middle = statistics.median(snr) if snr else 0.0
     false = max(0, len(heard) - claimed)
     return f"{spread(onsets)}   {spread(ends)}   {missed:4d} {false:5d}   {middle:5.1f} {trusted:7.0%}"

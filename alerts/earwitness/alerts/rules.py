@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from earwitness.alerts.lifecycle import Side, Timing
 from earwitness.alerts.quantities import Unit, amount, duration_s
+from earwitness.monitor.measures.label_sets import FIXED_KEYS
 from earwitness.monitor.measures.reading import Labels, Reading
 from earwitness.monitor.strict_yaml import Document, did_you_mean, load, parse
 
@@ -21,7 +22,6 @@ Stat = Literal["p50", "p90", "p95", "p99", "rate", "count", "coverage"]
 DEFAULT_MIN_N: dict[str, int] = {"p50": 20, "p90": 30, "p95": 30, "p99": 100, "rate": 20, "coverage": 20, "count": 0}
 """Definitions, "Records, windows, labels": 20 for rates, 30 for p95, 100 for p99."""
 
-FIXED_LABEL_KEYS = ("agent", "version", "mode")
 SILENCE_MEMORY_S = 86_400
 """How long an agent that went silent is still expected by rules that look for too few of something."""
 
@@ -170,7 +170,7 @@ def _checked(document: Document[_File], find: FindTarget, label_keys: Collection
         if entry.name in names:
             raise document.bad("rules", i, "name", what=f'two rules are called "{entry.name}"; names must differ')
         names.add(entry.name)
-        rules.append(_rule(document, i, entry, find, (*FIXED_LABEL_KEYS, *label_keys)))
+        rules.append(_rule(document, i, entry, find, (*FIXED_KEYS, *label_keys)))
     return tuple(rules)
 
 

@@ -9,7 +9,8 @@ import pytest
 from data.scenes import CLIP_HZ, Scene, chunks, noise, scene, truth
 
 from earwitness.monitor.audio.framing import UnsupportedAudio
-from earwitness.monitor.audio.voice_activity import TRUSTED_SNR_DB, Edge, SpeechDetector
+from earwitness.monitor.audio.voice_activity import Edge, SpeechDetector
+from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
 
 NAMES = tuple(sorted(truth()))
 
@@ -138,7 +139,7 @@ def test_edges_hold_at_20_db_of_noise_and_are_said_to_be_good(kind: str) -> None
 
     assert median_abs(onsets) <= 60
     assert median_abs(ends) <= 60
-    assert statistics.median(edge.snr_db or 0 for edge in edges) >= TRUSTED_SNR_DB
+    assert statistics.median(edge.snr_db or 0 for edge in edges) >= DEFAULT_BOUNDS.snr_least_db
 
 
 @pytest.mark.parametrize(("snr_db", "share"), [(10, 0.9), (5, 1.0)])
@@ -146,14 +147,14 @@ def test_edges_hold_at_20_db_of_noise_and_are_said_to_be_good(kind: str) -> None
 def test_edges_under_heavy_noise_say_that_they_are_not_to_be_trusted(kind: str, snr_db: float, share: float) -> None:
     edges = edges_of(scene(NAMES, noise_kind=kind, snr_db=snr_db), 320)
 
-    flagged = [edge for edge in edges if edge.snr_db is not None and edge.snr_db < TRUSTED_SNR_DB]
+    flagged = [edge for edge in edges if edge.snr_db is not None and edge.snr_db < DEFAULT_BOUNDS.snr_least_db]
 
     assert len(edges) >= 8
     assert len(flagged) >= share * len(edges)  # at 10 dB the loudest clips are 3 dB better than the mean
 
 
 def test_clean_edges_are_trusted() -> None:
-    assert all((edge.snr_db or 0) >= TRUSTED_SNR_DB for edge in edges_of(scene(NAMES), 320))
+    assert all((edge.snr_db or 0) >= DEFAULT_BOUNDS.snr_least_db for edge in edges_of(scene(NAMES), 320))
 
 
 @pytest.mark.parametrize("kind", ["white", "hum"])

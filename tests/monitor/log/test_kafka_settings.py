@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from earwitness.monitor.errors import BadInput
-from earwitness.monitor.log.kafka_settings import kafka_environment, kafka_settings
+from earwitness.monitor.log.kafka_settings import kafka_settings
 from earwitness.monitor.log.url import KafkaUrl
 
 URL = KafkaUrl(("a:1", "b:2"))
@@ -47,12 +47,6 @@ def test_the_url_comes_before_the_settings() -> None:
     url = KafkaUrl(("a:1",), options={"client_id": "relay"})
 
     assert kafka_settings(url, {"client_id": "bot"}).client_id == "relay"
-
-
-def test_the_environment_names_settings_as_the_file_does() -> None:
-    environ = {"EARWITNESS_KAFKA__SASL_USERNAME": "bot", "EARWITNESS_LOG": "x", "PATH": "/bin"}
-
-    assert kafka_environment(environ) == {"sasl_username": "bot"}
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,6 @@ from earwitness.monitor.audio.noise_floor import SILENCE_DB, NoiseFloor
 from earwitness.monitor.audio.resampling import Samples
 from earwitness.monitor.audio.sample_clock import SampleClock
 
-TRUSTED_SNR_DB = 15.0
-"""Edges measured at less do not outrank the pipeline's own VAD (definitions, "Time and evidence")."""
-
 AGGRESSIVENESS = 2
 CONFIRM_WINDOW = 12
 CONFIRM_FRAMES = 6
@@ -48,7 +45,7 @@ class Edge:
     edge_ns: int
     noticed_ns: int
     snr_db: float | None = None
-    """Speech over noise as measured up to now; under 15 dB the edge is not to be trusted."""
+    """Speech over noise as measured up to now; under the bound ``snr_least_db`` the edge is not to be trusted."""
     voiced_ns: int | None = None
     """At an end: how much of the segment was voiced."""
     inferred: bool = False
@@ -68,7 +65,6 @@ class SpeechDetector:
     def __init__(self, rate_hz: int, channels: int = 1) -> None:
         self._framer = Framer(rate_hz, channels)
         self._rate_hz = self._framer.rate_hz
-        self._frame_samples = self._framer.frame_samples
         self._input_hz, self._channels = rate_hz, channels
         self._clock = SampleClock(rate_hz)
         self._vad: _Vad = webrtcvad.Vad(AGGRESSIVENESS)

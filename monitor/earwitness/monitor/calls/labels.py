@@ -14,7 +14,6 @@ from typing import Final
 from earwitness.monitor.contract.events import AnyEvent, HumanLabel
 from earwitness.monitor.contract.learnt_later import WantClass
 
-WANTED: Final = "wanted"
 NOT_WANTED: Final = "not"
 CLEARED: Final = "cleared"
 SOURCE: Final = "label"

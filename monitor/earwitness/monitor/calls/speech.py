@@ -18,7 +18,6 @@ from earwitness.monitor.contract.events import Evidence
 
 EDGE_SLACK_NS: Final = S // 10
 """How far behind the last audio that arrived an edge may lie that was heard in it: frames arrive late and in pieces."""
-POOR: Final = "poor"
 CALLER_ORDER: Final[tuple[Evidence, ...]] = ("audio", "vad", "server")
 
 

@@ -22,8 +22,6 @@ class TurnDraft:
     answer_ns: int | None = None
     sample: bool = True
     """False where audio answers the turn without giving a latency (a recording's agent onset inside the turn)."""
-    answered_after: int = 0
-    """How many utterances the turn had when it was answered; none follow."""
     premature: bool = False
     interrupted: bool = False
     """Agent audio began before the turn was over."""

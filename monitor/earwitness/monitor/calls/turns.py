@@ -119,7 +119,6 @@ class _Walk:
 
     def _answer(self, turn: TurnDraft, voice: Voice, sound: Sound, *, sample: bool) -> None:
         turn.answer, turn.answer_ns, turn.sample = voice, sound.on_ns, sample
-        turn.answered_after = len(turn.utterances)
 
     def _extend_or_open(self, utterance: Utterance) -> None:
         turn = self.turn

@@ -101,12 +101,6 @@ def kafka_settings(url: KafkaUrl, given: Mapping[str, object]) -> KafkaSettings:
     )
 
 
-def kafka_environment(environ: Mapping[str, str]) -> dict[str, object]:
-    """What the environment says of Kafka (``EARWITNESS_KAFKA__SASL_PASSWORD_FILE``), for processes without settings."""
-    prefix = "EARWITNESS_KAFKA__"
-    return {name.removeprefix(prefix).lower(): value for name, value in environ.items() if name.startswith(prefix)}
-
-
 def _choice(values: Mapping[str, object], name: str, choices: tuple[str, ...], default: str | None = None) -> str:
     value = str(values.get(name, default or choices[0])).upper()
     if value not in choices:

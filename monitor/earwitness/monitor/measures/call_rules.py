@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from earwitness.monitor.measures.measure import S
 from earwitness.monitor.measures.slots import CENSORED, ELIGIBLE, INVALID, UNMEASURED, VALUES
 from earwitness.monitor.measures.tally import (
     LONGEST_CALL_NS,
@@ -20,8 +19,6 @@ from earwitness.monitor.measures.tally import (
     wait,
 )
 
-DEAD_AIR_WARNING_NS: Final = 5 * S
-DEAD_AIR_CRITICAL_NS: Final = 10 * S
 MOST_TIMES: Final = 1_000_000_000
 """No fact happens more often in a call; what claims to is invalid."""
 FACTS: Final = frozenset({

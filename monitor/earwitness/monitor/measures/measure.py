@@ -15,8 +15,6 @@ Shown = Literal["ms", "s", "percent", "of", "number"]
 S: Final = 1_000_000_000
 WINDOW_RATE: Final = "earwitness_window_ratio"
 """The gauge that all rates of windows share, told apart by ``measure``."""
-CALL_LABELS: Final = ("agent", "version", "mode")
-"""Label keys of every measure, with those that the settings declare."""
 STATS: Final[dict[Kind, tuple[str, ...]]] = {
     "latency": ("p50", "p90", "p95", "p99", "count", "coverage"),
     "distribution": ("p50", "p90", "p95", "p99", "count", "coverage"),

@@ -243,9 +243,5 @@ class Faults:
             message=fault.message, **fields,
         )  # fmt: skip
 
-    @property
-    def unrecovered(self) -> bool:
-        return any(self._open.values())
-
     def close(self, at_ns: int) -> None:
         del at_ns
