@@ -191,7 +191,7 @@ async def test_a_log_that_is_away_delays_no_message(shelf: Shelf) -> None:
     await runner.close()
 
     assert inbox.statuses == ["firing"]
-    assert runner.counts.unkept == 1
+    assert runner.unkept == 1
     assert len((await AlertStore(log).load()).alerts) == 1
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import structlog
 
@@ -17,17 +16,6 @@ from earwitness.alerts.sinks.protocol import Sink
 from earwitness.alerts.store import AlertStore
 from earwitness.monitor.log.protocol import Log, LogError
 from earwitness.monitor.measures.reading import Readings
-
-
-@dataclass(slots=True)
-class AlertCounts:
-    """Of itself, for ``/metrics`` and ``doctor``."""
-
-    evaluations: int = 0
-    undecided: int = 0
-    """Rules and groups without enough data at the last evaluation."""
-    unkept: int = 0
-    """Evaluations whose result the log did not take; it is written with the next."""
 
 
 class AlertRunner:
@@ -48,7 +36,8 @@ class AlertRunner:
         self._forgotten: set[str] = set()
         self._saving = asyncio.Lock()
         self._noting: asyncio.Task[None] | None = None
-        self.counts = AlertCounts()
+        self.unkept = 0
+        """How often the log did not take what was found; it is written with the next."""
 
     @property
     def alerts(self) -> list[Alert]:
@@ -72,8 +61,6 @@ class AlertRunner:
             return False
         self._last_ns = as_of_ns
         result = self._evaluator.evaluate(readings, as_of_ns)
-        self.counts.evaluations += 1
-        self.counts.undecided = result.undecided
         for alert in result.changed:
             self._unsaved[alert.fingerprint] = alert
         for notice in result.notices:
@@ -156,7 +143,7 @@ class AlertRunner:
         try:
             await self._store.save([a for mark, a in alerts.items() if mark not in forgotten], forgotten)
         except LogError as error:
-            self.counts.unkept += 1
+            self.unkept += 1
             structlog.get_logger("earwitness.alerts").warning("alerts not kept yet", why=str(error))
             return False
         self._unsaved = {mark: a for mark, a in self._unsaved.items() if alerts.get(mark) != a}
