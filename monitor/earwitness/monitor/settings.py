@@ -47,7 +47,7 @@ METRIC_LABELS = frozenset(
 )
 """What metrics use to tell their own values apart."""
 _LABEL_KEY = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-_ELSEWHERE = frozenset({"SETTINGS", "HOME", "SHARED"})
+_ELSEWHERE = frozenset({"SETTINGS", "HOME"})
 
 
 def _comma_list(value: object) -> object:
