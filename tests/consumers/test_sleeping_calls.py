@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from demo_calls import Sent, demo_calls
+from demo_calls import HOUR_NS, Sent, demo_calls
 
 from earwitness.consumers.fold import TimelineFold, at_hand_of
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
-from earwitness.monitor.calls.saved import NotSaved, SleepingCall, restored, saved
+from earwitness.monitor.calls.saved import NotSaved, ResumedCall, SleepingCall, restored, saved
 from earwitness.monitor.calls.timeline import CallTimeline
-from earwitness.monitor.contract.decoder import decode_event_fast
+from earwitness.monitor.contract import events as ev
+from earwitness.monitor.contract.decoder import decode_event_fast, pack_events
+from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.log.protocol import Entry
 
 S = 1_000_000_000
@@ -82,6 +85,70 @@ def test_a_call_is_saved_awake_or_asleep(waiting: int) -> None:
         again = restored(body, bounds=DEFAULT_BOUNDS)
         assert again.last_at_ns == live.last_at_ns
         assert again.advance(end_ns) == changed
+
+
+def other_clock(call_id: str, seq: int, at_s: float, kind: type[Any], **fields: Any) -> Any:
+    """An event of a process whose clock is 1,000 s ahead of the call's."""
+    at_ns = round((1_000 + at_s) * S)
+    event = kind(call_id=call_id, source="gateway", seq=seq, at_ns=at_ns, wall_ns=HOUR_NS + at_ns, **fields)
+    return decode_event_fast(encode(event))
+
+
+def shown(call: Any) -> tuple[Any, ...]:
+    return call.started_wall_ns, call.last_at_ns, call.ended, call.pressing, call.due_ns, call.final_due_ns
+
+
+def test_labels_and_other_clocks_move_a_sleeping_calls_end_no_more_than_one_at_hand() -> None:
+    events = [decode_event_fast(one.payload) for one in demo_calls(1, 30, 0, ended=False)]
+    call_id, live = events[0].call_id, CallTimeline(events[0].call_id)
+    begun = {"agent": "clinic", "owns_clock": False, "clock_offset_ns": -1_000 * S}
+    for event in (*events, other_clock(call_id, 0, 1, ev.CallStarted, **begun)):
+        live.add(event)
+    live.advance(live.last_at_ns)
+    sleeping = SleepingCall.of(live)
+    label = ev.HumanLabel(
+        call_id=call_id, source="label", seq=0, at_ns=7_000 * S, wall_ns=HOUR_NS, subject="o1", label="wanted"
+    )
+    once_more = {**begun, "clock_offset_ns": -995 * S}
+    told = [
+        other_clock(call_id, 1, 31, ev.Participant, state="joined", participant="p2", role="other"),
+        decode_event_fast(encode(label)),
+        other_clock(call_id, 2, 32, ev.CallStarted, **once_more),
+        other_clock(call_id, 3, 33, ev.Participant, state="left", participant="p2", role="other"),
+    ]
+    for event in told:
+        sleeping.add(event)
+        live.add(event)
+        assert shown(sleeping) == shown(live)
+    assert live.last_at_ns == 38 * S
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_call_sleeps_on_when_its_records_are_asked_for_or_saved(resumed: bool) -> None:
+    events = [decode_event_fast(one.payload) for one in demo_calls(1, 30, 0)]
+    live, first = CallTimeline(events[0].call_id), len(events) - 60
+    for event in events[:first]:
+        live.add(event)
+    live.advance(live.last_at_ns)
+    sleeping = SleepingCall.of(live)
+    if resumed:
+        sleeping = ResumedCall(sleeping, [pack_events(events[first:-30])], judged=30, judged_at_ns=S * 10**3)
+        for event in events[first:-30]:
+            live.add(event)
+        live.advance(S * 10**3)
+        live = CallTimeline.load(live.dump())
+        sleeping.last_at_ns, sleeping.ended, sleeping.pressing = live.last_at_ns, live.ended, live.pressing
+    assert sleeping.records() == live.records()
+    saved(sleeping)
+    gc.collect()
+    assert [one for one in gc.get_objects() if isinstance(one, CallTimeline)] == [live]
+    for event in events[-30:]:
+        sleeping.add(event)
+        live.add(event)
+        assert (sleeping.last_at_ns, sleeping.ended, sleeping.pressing) == (live.last_at_ns, live.ended, live.pressing)
+    end_ns = live.last_at_ns + 400 * S
+    assert sleeping.advance(end_ns) == live.advance(end_ns)
+    assert shown(sleeping) == shown(live)
 
 
 def test_what_is_no_saved_call_is_refused() -> None:

@@ -14,7 +14,7 @@ import msgspec
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.haste import WAITING
 from earwitness.monitor.calls.shelf import packed, unpacked
-from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.calls.timeline import LEARNT_LATER, CallTimeline
 from earwitness.monitor.calls.timeline_state import NotAState, TimelineHead, read_head
 from earwitness.monitor.contract.decoder import decode_event_fast, pack_events, unpack_events
 from earwitness.monitor.contract.events import AnyEvent
@@ -41,8 +41,8 @@ class SleepingCall:
     """A `CallTimeline` as bytes, with the same answers. ``woken`` is the timeline itself."""
 
     __slots__ = (
-        "_awake", "_dumped", "_floor", "_loose", "_packed", "bounds", "call_id", "due_ns", "ended", "final_due_ns",
-        "last_at_ns", "pressing", "started_wall_ns",
+        "_awake", "_dumped", "_floor", "_loose", "_offsets", "_packed", "bounds", "call_id", "due_ns", "ended",
+        "final_due_ns", "last_at_ns", "pressing", "started_wall_ns",
     )  # fmt: skip
 
     def __init__(self, dumped: bytes, waiting: list[bytes], *, bounds: Bounds) -> None:
@@ -57,6 +57,7 @@ class SleepingCall:
         self.due_ns = head.due_ns
         self.final_due_ns = head.final_due_ns
         self._floor = head.floor
+        self._offsets = head.offsets
         self._dumped = dumped
         self._packed = waiting
         self._loose: list[AnyEvent] = []
@@ -74,14 +75,19 @@ class SleepingCall:
 
     def add(self, event: AnyEvent) -> bool:
         """Let an event wait. Whether it is a duplicate is seen when the call wakes."""
-        if self._awake is not None:
-            return self._awake.add(event)
+        if self._awake is not None or event.kind == "call_started":
+            # The first event may bring other clocks, and is looked at next in any case.
+            awake = self.woken()
+            taken = awake.add(event)
+            self._show(awake)
+            return taken
         self._loose.append(event)
         if len(self._loose) == BLOCK:
             self._packed.append(_packed(self._loose))
             self._loose = []
-        at_ns = event.at_ns
-        self.last_at_ns = max(self.last_at_ns, at_ns)
+        at_ns = max(event.at_ns + self._offsets.get(event.source, 0), 0) if self._offsets else event.at_ns
+        if event.kind not in LEARNT_LATER:
+            self.last_at_ns = max(self.last_at_ns, at_ns)
         if not self.pressing and (event.kind not in WAITING or self.ended):
             if self._floor.is_overlap(event):
                 self.due_ns = min(self.due_ns, at_ns + self.bounds.stop_silence_ns)
@@ -89,17 +95,29 @@ class SleepingCall:
         return True
 
     def woken(self) -> CallTimeline:
-        """The timeline, with all that waited. Raises NotAState."""
+        """The timeline, with all that waited, from now on. Raises NotAState."""
         if self._awake is None:
-            awake = CallTimeline.load(self._dumped, bounds=self.bounds)
-            for event in (*_events(self._packed), *self._loose):
-                awake.add(event)
-            self._awake, self._packed, self._loose, self._dumped = awake, [], [], b""
+            self._awake = self._made()
+            self._packed, self._loose, self._dumped = [], [], b""
+            self._show(self._awake)
         return self._awake
+
+    def _made(self) -> CallTimeline:
+        awake = CallTimeline.load(self._dumped, bounds=self.bounds)
+        for event in (*_events(self._packed), *self._loose):
+            awake.add(event)
+        return awake
+
+    def _show(self, awake: CallTimeline) -> None:
+        self.started_wall_ns, self.last_at_ns, self.ended = awake.started_wall_ns, awake.last_at_ns, awake.ended
+        self.pressing, self.due_ns, self.final_due_ns = awake.pressing, awake.due_ns, awake.final_due_ns
 
     def advance(self, as_of_ns: int) -> list[AnyRecord]:
         """See `CallTimeline.advance`."""
-        return self.woken().advance(as_of_ns)
+        awake = self.woken()
+        changed = awake.advance(as_of_ns)
+        self._show(awake)
+        return changed
 
     def replaced(self, record_id: str) -> AnyRecord | None:
         """See `CallTimeline.replaced`."""
@@ -110,8 +128,8 @@ class SleepingCall:
         return self.woken().counts_alike(record_id)
 
     def records(self, *, retracted: bool = False) -> list[AnyRecord]:
-        """See `CallTimeline.records`."""
-        return self.woken().records(retracted=retracted)
+        """See `CallTimeline.records`. It sleeps on: who asks for all calls wants no memory for all of them at once."""
+        return (self._made() if self._awake is None else self._awake).records(retracted=retracted)
 
     def saved(self) -> bytes:
         """All of it."""
@@ -129,7 +147,7 @@ class ResumedCall(SleepingCall):
     def __init__(self, before: SleepingCall, since: Sequence[bytes], *, judged: int, judged_at_ns: int | None) -> None:
         """Raises NotSaved."""
         super().__init__(before._dumped, [], bounds=before.bounds)
-        self._before = before
+        self._before: SleepingCall | None = before
         self._since = list(since)
         self._judged = judged
         self._judged_at_ns = judged_at_ns
@@ -141,23 +159,25 @@ class ResumedCall(SleepingCall):
 
     def woken(self) -> CallTimeline:
         """The timeline, looked at as it was. Raises NotAState."""
-        if self._awake is None:
-            awake = self._before.woken()
-            events = [event for block in self._since for event in unpack_events(block)]
-            for event in events[: self._judged]:
-                awake.add(event)
-            if self._judged_at_ns is not None:
-                awake.advance(self._judged_at_ns)
-            for event in (*events[self._judged :], *_events(self._packed), *self._loose):
-                awake.add(event)
-            self._awake, self._dumped = awake, b""
-            for done in (self._since, self._packed, self._loose):
-                done.clear()
-        return self._awake
+        awake = super().woken()
+        self._before, self._since = None, []
+        return awake
+
+    def _made(self) -> CallTimeline:
+        assert self._before is not None
+        awake = self._before._made()
+        events = [event for block in self._since for event in unpack_events(block)]
+        for event in events[: self._judged]:
+            awake.add(event)
+        if self._judged_at_ns is not None:
+            awake.advance(self._judged_at_ns)
+        for event in (*events[self._judged :], *_events(self._packed), *self._loose):
+            awake.add(event)
+        return awake
 
     def saved(self) -> bytes:
         """All of it."""
-        return saved(self.woken())
+        return saved(self._made() if self._awake is None else self._awake)
 
 
 def saved(call: Any) -> bytes:

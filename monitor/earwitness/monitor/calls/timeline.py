@@ -197,7 +197,6 @@ class CallTimeline:
             self._plain,
             self._late,
             self._looked_ns,
-            self._offsets,
             self._arrivals.state(),
             self._arrivals.duplicates,
             [list(events.moments_ns) for events in own],
@@ -207,8 +206,8 @@ class CallTimeline:
             published,
         )
         head = states.TimelineHead(
-            states.FORMAT, self.call_id, self.bounds.id, self.started_wall_ns, self.last_at_ns, self.ended,
-            self.settled, self.pressing, self.due_ns, self.final_due_ns, self._floor,
+            states.FORMAT, self.call_id, self.bounds.id, self.started_wall_ns, self.last_at_ns, self._offsets,
+            self.ended, self.settled, self.pressing, self.due_ns, self.final_due_ns, self._floor,
             states.written(rest, [states.event_bytes(events) for events in own], shelves),
         )  # fmt: skip
         return packed(head)
@@ -223,7 +222,7 @@ class CallTimeline:
         call.started_wall_ns, call.last_at_ns, call._late = head.started_wall_ns, head.last_at_ns, rest.late
         call.ended, call.settled, call.pressing = head.ended, head.settled, head.pressing
         call.due_ns, call.final_due_ns, call._looked_ns = head.due_ns, head.final_due_ns, rest.looked_ns
-        call._floor, call._plain, call._offsets = head.floor, rest.plain, rest.offsets
+        call._floor, call._plain, call._offsets = head.floor, rest.plain, head.offsets
         call._arrivals.restore(rest.sources, rest.duplicates)
         try:
             own = iter(map(states.shelved_events, rest.moments_ns, bodies))

@@ -34,7 +34,7 @@ from earwitness.monitor.contract.records import RECORD_TYPES, Call, LineQuality,
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.fewer_bytes import is_squeezed, squeezed, unsqueezed
 
-FORMAT: Final = 6 << 32 | zlib.crc32(repr(FIELDS).encode())
+FORMAT: Final = 7 << 32 | zlib.crc32(repr(FIELDS).encode())
 """Another one where states of before can no longer be read: its upper half grows, or records have other fields."""
 _CALL: Final = RECORD_TYPES.index(Call)
 
@@ -81,6 +81,8 @@ class TimelineHead(msgspec.Struct, array_like=True, frozen=True):
     bounds: str
     started_wall_ns: int | None
     last_at_ns: int
+    offsets: dict[str, int]
+    """Of the clocks of other processes."""
     ended: bool
     settled: bool
     pressing: bool
@@ -96,7 +98,6 @@ class TimelineState(msgspec.Struct, array_like=True, frozen=True):
     plain: bool
     late: int
     looked_ns: int
-    offsets: dict[str, int]
     sources: dict[str, tuple[int, int, list[int], int]]
     duplicates: int
     moments_ns: list[list[int]]
