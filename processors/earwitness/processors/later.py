@@ -46,5 +46,6 @@ class Later:
 
 def later_of(sink: Sink, redactor: Redactor) -> Later | None:
     """For a sink and a redactor that can."""
-    able = isinstance(sink, PatientSink) and isinstance(redactor, PatientRedactor)
-    return Later(sink, redactor) if able else None  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    if isinstance(sink, PatientSink) and isinstance(redactor, PatientRedactor):
+        return Later(sink, redactor)
+    return None

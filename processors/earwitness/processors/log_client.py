@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 from earwitness.monitor.log.protocol import Log, Outgoing, RecordTooLarge
 from earwitness.monitor.log.topics import EVENTS, topic_name
@@ -32,7 +31,7 @@ class LogClient:
         if self._log is None:
             self._log = await self._open_log()
         topic = topic_name(self._log.prefix, EVENTS)
-        return await append_what_fits(self._log, topic, items, _record_of)
+        return await append_what_fits(self._log, topic, items, record_of)
 
     def leave(self) -> None:
         """Close the log without waiting for it."""
@@ -48,11 +47,12 @@ class LogClient:
             await _close(self._log, timeout_s)
 
 
-_outgoing: Final = cast("Callable[[tuple[object, ...]], Outgoing]", partial(tuple.__new__, Outgoing))  # pyright: ignore[reportUnknownMemberType]
-"""What ``Outgoing(...)`` does, at half the price: every event pays it."""
+_outgoing: Final = Outgoing._make
+"""What the constructor does, at little more than half the price: every event pays it."""
 
 
-def _record_of(item: Outbound) -> Outgoing:
+def record_of(item: Outbound) -> Outgoing:
+    """An event as a log takes it."""
     return _outgoing((item.call_id, item.payload, None))
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from earwitness.monitor.log.protocol import Log, Outgoing
+from earwitness.monitor.log.protocol import Log
 from earwitness.processors.arrived import arrived
-from earwitness.processors.log_client import append_what_fits
+from earwitness.processors.log_client import append_what_fits, record_of
 from earwitness.processors.relay_losses import too_large
-from earwitness.processors.sink import Outbound
 from earwitness.processors.spool import SpoolFile, SpoolFolder
 
 LOOK_EVERY_S: Final = 10.0
@@ -62,12 +61,12 @@ class Orphans:
         # A relay may have been killed between appending the first chunk and saying so in the file.
         start = await source.positions_by_time(topic, written_ns)
         while (chunk := file.read()).items:
-            records = [_outgoing(item) for item in chunk.items]
+            records = [record_of(item) for item in chunk.items]
             if start:
                 there = await arrived(source, topic, records, start=start, until_ns=_FOR_EVER_NS)
                 records = [record for record in records if record not in there]
                 start = {}
-            refused = await append_what_fits(source, topic, records, _as_it_is) if records else []
+            refused = await append_what_fits(source, topic, records, lambda record: record) if records else []
             if reports := [report for record in refused if (report := too_large(record)) is not None]:
                 await source.append(topic, reports)
             file.confirm(chunk.end)
@@ -81,10 +80,3 @@ class Orphans:
 
 
 _FOR_EVER_NS: Final = 2**62
-
-
-def _outgoing(item: Outbound) -> Outgoing:
-    return Outgoing(item.call_id, item.payload)
-
-
-_as_it_is: Callable[[Outgoing], Outgoing] = lambda record: record  # noqa: E731

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
 
@@ -36,8 +34,8 @@ def _making(kind: type[Event]) -> tuple[str, int, Write]:
 
 
 _MAKING: Final = {kind: _making(kind) for kind in EVENT_TYPES}
-_outbound: Final = cast("Callable[[tuple[object, ...]], Outbound]", partial(tuple.__new__, Outbound))  # pyright: ignore[reportUnknownMemberType]
-"""What ``Outbound(...)`` does, at half the price: every event pays it."""
+_outbound: Final = Outbound._make
+"""What the constructor does, at little more than half the price: every event pays it."""
 
 
 class Dates(Protocol):

@@ -10,9 +10,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import repeat
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from earwitness.monitor.log.kafka_clients import is_member, new_consumer, stop_consumer
 from earwitness.monitor.log.kafka_library import KafkaError, RebalanceListener, kafka, kafka_errors
@@ -25,8 +24,6 @@ PAUSED_S: Final = 0.02
 """Who polls again after so long has paused: what the client holds for him is what there was when the pause began."""
 FRESH_S: Final = 0.03
 """How long he then waits for what came in the pause, which is asked for only when that is out of the way."""
-_entry: Final = cast("Callable[[tuple[Any, ...]], Entry]", partial(cast(Any, tuple).__new__, Entry))
-"""An entry of its fields in order, without the detour that a named tuple's constructor is."""
 _NOT_OURS: tuple[type[Exception], ...] = (
     kafka_errors.CommitFailedError,
     kafka_errors.IllegalStateError,
@@ -258,7 +255,7 @@ class KafkaReader:
             self._known(number)
             # Column by column: half the price of a record at a time, of which there are hundreds of thousands a second.
             entries += map(
-                _entry,
+                Entry._make,
                 zip(
                     repeat(topic),
                     repeat(number),
