@@ -16,7 +16,7 @@ from pipecat_calls.fixtures import RunCall
 from pipecat_calls.recorded import RecordedCall
 from pipecat_calls.script import At, Reply, Say, Script, order_call
 
-from earwitness.monitor.contract.events import AudioGap, CallEnded, CallStarted, Health
+from earwitness.monitor.contract.events import AudioGap, CallEnded, CallStarted, Health, Transport
 from earwitness.processors import observer as observer_module
 from earwitness.processors.attaching import attach
 from earwitness.processors.bot_settings import BotSettings
@@ -145,8 +145,21 @@ def test_the_same_events_byte_for_byte(
     assert [gap.state for gap in told.of(AudioGap)] == GAPS.get(name, [])
     without_gate = read["pushed"] + read["processed"] - sum(with_gate.values())
     assert sum(with_gate.values()) < without_gate / 4
-    # by hand it is found with the first frame only, and behind the end of the call everything enters again
-    assert with_gate["processed"] <= (5 if way == "attach" else 100)
+    assert with_gate["processed"] < 20  # before the first frame says where the queue is, and behind the end of the call
+
+
+def test_what_is_due_is_told_with_the_next_frame_though_that_is_audio(run_call: RunCall) -> None:
+    fired_s: list[float] = []
+
+    async def drop(call: Any) -> None:
+        fired_s.append(time.monotonic())
+        await call.line.fire("on_client_disconnected", "client")
+
+    sink = Dated()
+    call = run_call(Script(replies=(HELLO,), events=(At(6.1, drop),), ends_s=9), sink=sink)
+
+    (told_s,) = (at_s for at_s, e in zip(sink.came_s, call.events, strict=True) if isinstance(e, Transport))
+    assert told_s - fired_s[0] <= 0.021
 
 
 @pytest.mark.parametrize("name", ["a call with everything in it", "an audio gap", "the end with things in the queue"])
@@ -287,6 +300,35 @@ def test_other_observers_of_the_same_worker_are_told_everything(monkeypatch: pyt
     assert told[:most] == plain[:most]
     assert most > 1_000
     assert len(told) - most <= len(plain) - most + 5
+
+
+@pytest.mark.parametrize("first_push_only", [True, False])
+def test_what_did_not_enter_is_counted_all_the_same(monkeypatch: pytest.MonkeyPatch, first_push_only: bool) -> None:
+    monkeypatch.setattr(observer_module, "FIRST_PUSH_ONLY", first_push_only)
+    pushes: list[tuple[bool, int, int]] = []
+    found: list[int] = []
+
+    class Counts(BaseObserver):
+        async def on_push_frame(self, data: Any) -> None:
+            pushes.append((isinstance(data.frame, InputAudioRawFrame), data.frame.id, data.timestamp))
+
+    def look(call: Any) -> None:
+        observer = proxy_of(call.worker).observer
+        heard = [frame_id for is_audio, frame_id, _ in pushes if is_audio]
+        others = {frame_id for is_audio, frame_id, _ in pushes if not is_audio}
+        found.append(observer.frames_seen - (len(set(heard)) if first_push_only else len(heard)) - len(others))
+        found.append(observer.last_frame_ns - max(at_ns for is_audio, _, at_ns in pushes if not is_audio))
+
+    def put_on(call: Any) -> None:
+        call.worker.add_observer(Counts())
+        watch_late(MemorySink())(call)
+
+    looks = tuple(At(at_s, look) for at_s in (2.8, 4.35))
+    place_call(Script(lines=TALK.lines, replies=TALK.replies, events=looks, interims=False), attach=put_on)
+
+    assert len(pushes) > 500
+    assert [abs(off) <= 5 for off in found[::2]] == [True, True]  # either may not have read its last pushes yet
+    assert all(abs(off_ns) <= (0 if first_push_only else 40_000_000) for off_ns in found[1::2])
 
 
 def test_an_observer_that_does_nothing_is_handed_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,16 +12,16 @@ DRAIN_MOST: Final = 20_000
 
 
 class Backlog:
-    """The queue of one observer, found through its worker or any processor of its pipeline."""
+    """The queue of one observer, found through any processor of its pipeline."""
 
     def __init__(self, observer: Any) -> None:
         self._observer = observer
         self._proxies: dict[Any, Any] = {}
 
-    def find(self, holder: Any) -> None:
-        """Remember where Pipecat keeps the queues of its observers. ``holder``: a worker or a processor."""
-        setup = getattr(holder, "_setup", None)
-        everyone = getattr(setup, "observer", None) or getattr(holder, "_observer", None)
+    def find(self, processor: Any) -> None:
+        """Remember where Pipecat keeps the queues of its observers."""
+        setup = getattr(processor, "_setup", None)
+        everyone = getattr(setup, "observer", None) or getattr(processor, "_observer", None)
         self._proxies = getattr(everyone, "_proxies", None) or {}
 
     @property

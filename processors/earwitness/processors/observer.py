@@ -94,16 +94,6 @@ class CallObserver(BaseObserver):
         if hasattr(base, "setup"):
             await base.setup(task_manager)
         self.keep_pulse()
-        if self._worker is not None:
-            self._stand_at_queue(self._worker)
-
-    def _stand_at_queue(self, holder: Any) -> None:
-        """Find our queue through whoever knows all observers, and let in only what we read."""
-        try:
-            self._backlog.find(holder)
-            self._gate.put_on(self._backlog.queue)
-        except Exception as error:
-            self._fault(error)
 
     async def on_push_frame(self, data: Any) -> None:
         """See ``BaseObserver``: a frame goes from one processor to the next."""
@@ -187,7 +177,8 @@ class CallObserver(BaseObserver):
         self._looked = True
         self._clock.follow(data.source.get_clock().get_time)
         self._pulse.start()
-        self._stand_at_queue(data.source)
+        self._backlog.find(data.source)
+        self._gate.put_on(self._backlog.queue)
         worker = getattr(getattr(data.source, "_setup", None), "pipeline_worker", None)
         if worker is not None:
             self.watch_worker(worker)
