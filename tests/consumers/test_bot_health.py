@@ -110,6 +110,14 @@ def test_drops_are_counted_by_reason_once_whatever_is_read_twice(make_bot: Any) 
     assert health.dropped == {"spool_full": 10}
 
 
+def test_a_range_that_ends_before_it_begins_takes_nothing_back(make_bot: Any) -> None:
+    health = BotHealth()
+    turned = LOST.model_copy(update={"first_seq": LOST.last_seq, "last_seq": LOST.first_seq})
+    health.note(reports(make_bot("c1"), 60, dropped=(LOST, turned)).made[0])
+
+    assert health.dropped == {"spool_full": 10}
+
+
 def test_what_is_remembered_is_bounded_by_the_calls_that_are_held(make_bot: Any) -> None:
     watch = Watch()
     watch.give(*(reports(make_bot(f"c{i}").start(), 60, spooled_events=1) for i in range(5)))

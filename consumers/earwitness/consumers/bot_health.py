@@ -66,7 +66,7 @@ class BotHealth:
         counted.add((event.source, event.seq))
         if not again:
             for gone in event.dropped:
-                self.dropped[gone.reason] += gone.last_seq - gone.first_seq + 1
+                self.dropped[gone.reason] += max(gone.last_seq - gone.first_seq + 1, 0)
         known = self._reports.get(call_id)
         if known is not None and known.at_ns > event.at_ns:
             return

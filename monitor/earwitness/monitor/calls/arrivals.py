@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -26,73 +27,75 @@ class Torn(NamedTuple):
     late: bool = False
 
 
-class Numbers:
-    """Which sequence numbers of a source were seen: all below a mark, and some above it."""
+class Hole(NamedTuple):
+    """Numbers that were passed over, and between which moments their events were made."""
 
-    __slots__ = ("above", "at_ns", "count", "late", "next", "spans", "top")
+    first: int
+    last: int
+    from_ns: int
+    to_ns: int
+
+
+class Numbers:
+    """Which sequence numbers of a source were seen: all up to the highest, but for some holes. What it costs goes by
+    the holes, however wide they are."""
+
+    __slots__ = ("at_ns", "count", "holes", "late", "top")
 
     def __init__(self) -> None:
-        self.next = 0
-        self.above: set[int] = set()
-        self.count = 0
-        self.top = 0
-        """The highest that was seen, while some are above."""
+        self.top = -1
+        """The highest that was seen."""
         self.at_ns = 0
         """The moment of the highest."""
-        self.spans: list[tuple[int, int, int, int]] = []
-        """First and last of what was passed over, and between which moments."""
-        self.late: list[tuple[int, int, int, int]] = []
+        self.count = 0
+        self.holes: list[Hole] = []
+        """In order."""
+        self.late: list[Hole] = []
         """The same of what came too late to be folded."""
 
     def take(self, seq: int, at_ns: int) -> bool:
         """Note a number; False if it was seen before."""
-        if seq < self.next or seq in self.above:
-            return False
-        top = self.top if self.above else self.next - 1
-        if seq > top:
-            if seq > top + 1:
-                self.spans.append((top + 1, seq - 1, min(self.at_ns, at_ns), max(self.at_ns, at_ns)))
+        if seq > self.top:
+            if seq > self.top + 1:
+                self.holes.append(Hole(self.top + 1, seq - 1, min(self.at_ns, at_ns), max(self.at_ns, at_ns)))
             self.top, self.at_ns = seq, at_ns
+        else:
+            place = bisect_right(self.holes, seq, key=_first) - 1
+            if place < 0 or seq > self.holes[place].last:
+                return False
+            first, last, from_ns, to_ns = self.holes[place]
+            halves = Hole(first, seq - 1, from_ns, to_ns), Hole(seq + 1, last, from_ns, to_ns)
+            self.holes[place : place + 1] = [half for half in halves if half.first <= half.last]
         self.count += 1
-        if seq != self.next:
-            self.above.add(seq)
-            return True
-        self.next += 1
-        while self.next in self.above:
-            self.above.discard(self.next)
-            self.next += 1
-        if not self.above:
-            self.spans.clear()
         return True
 
     def note_late(self, seq: int, at_ns: int) -> None:
         """A number that was taken came too late to be folded."""
-        if self.late and (self.late[-1][1] + 1 == seq or len(self.late) >= MOST_LATE):
+        if self.late and (self.late[-1].last + 1 == seq or len(self.late) >= MOST_LATE):
             first, _, from_ns, to_ns = self.late.pop()
-            self.late.append((first, seq, min(from_ns, at_ns), max(to_ns, at_ns)))
+            self.late.append(Hole(first, seq, min(from_ns, at_ns), max(to_ns, at_ns)))
         else:
-            self.late.append((seq, seq, at_ns, at_ns))
+            self.late.append(Hole(seq, seq, at_ns, at_ns))
 
-    def gaps(self) -> list[tuple[int, int]]:
-        """What is missing below the highest: first and last of each stretch."""
-        found: list[tuple[int, int]] = []
-        expected = self.next
-        for seq in sorted(self.above):
-            if seq > expected:
-                found.append((expected, seq - 1))
-            expected = seq + 1
-        return found
-
-    def missing(self, excused: Sequence[tuple[int, int]]) -> int:
+    def missing(self, excused: Iterable[tuple[int, int]]) -> int:
         """How many numbers below the highest seen one were not seen, ranges reported as dropped apart."""
-        if not self.above:
-            return 0
-        highest = max(self.above)
-        gone = highest - self.next - (len(self.above) - 1)
-        known = {
-            n for lo, hi in excused for n in range(max(lo, self.next), min(hi, highest) + 1) if n not in self.above
-        }
-        return gone - len(known)
+        found, ranges, holes = 0, sorted(one for one in excused if one[0] <= one[1]), iter(self.holes)
+        hole = next(holes, None)
+        at, first_known = -1, 0
+        while hole is not None:
+            at = max(at, hole.first)
+            if at > hole.last:
+                hole = next(holes, None)
+            elif first_known < len(ranges) and ranges[first_known][1] < at:
+                first_known += 1
+            elif first_known < len(ranges) and ranges[first_known][0] <= hole.last:
+                first, last = ranges[first_known]
+                found += max(first - at, 0)
+                at = last + 1
+            else:
+                found += hole.last - at + 1
+                at = hole.last + 1
+        return found
 
 
 class Arrivals:
@@ -107,11 +110,6 @@ class Arrivals:
         numbers = self._sources.get(source)
         if numbers is None:
             numbers = self._sources[source] = Numbers()
-        if seq == numbers.next and not numbers.above:
-            numbers.next = seq + 1
-            numbers.count += 1
-            numbers.at_ns = at_ns
-            return True
         if numbers.take(seq, at_ns):
             return True
         self.duplicates += 1
@@ -121,21 +119,20 @@ class Arrivals:
         """An event that was taken came too late to be folded."""
         self._sources[source].note_late(seq, at_ns)
 
-    def state(self) -> dict[str, tuple[int, int, list[int], int]]:
-        """Of each source its mark, how many events came, the numbers above the mark, and the moment of the highest."""
-        return {source: (n.next, n.count, sorted(n.above), n.at_ns) for source, n in self._sources.items()}
+    def state(self) -> dict[str, tuple[int, int, list[Hole], int]]:
+        """Of each source the highest number, how many events came, the holes, and the moment of the highest."""
+        return {source: (n.top, n.count, n.holes, n.at_ns) for source, n in self._sources.items()}
 
-    def restore(self, state: Mapping[str, tuple[int, int, Sequence[int], int]], duplicates: int) -> None:
-        """The way back of `state`; between which moments something is missing, `torn` is told."""
+    def restore(self, state: Mapping[str, tuple[int, int, Sequence[Hole], int]], duplicates: int) -> None:
+        """The way back of `state`; what came late, `torn` is told."""
         self.duplicates = duplicates
-        for source, (mark, count, above, at_ns) in state.items():
+        for source, (top, count, holes, at_ns) in state.items():
             numbers = self._sources[source] = Numbers()
-            numbers.next, numbers.count, numbers.above, numbers.at_ns = mark, count, set(above), at_ns
-            numbers.top = max(above, default=0)
+            numbers.top, numbers.count, numbers.holes, numbers.at_ns = top, count, list(holes), at_ns
 
     def tally(self, facts: Facts, *, events: int, late: int, stray: int) -> Tally:
         """What there is to say of an ended call's events: ``events`` were folded, ``late`` and ``stray`` ones not."""
-        gone = sum(last - first + 1 for ranges in facts.dropped.values() for first, last in ranges)
+        gone = sum(max(last - first + 1, 0) for ranges in facts.dropped.values() for first, last in ranges)
         missing = self.missing(facts.dropped)
         short = self.short_of(facts.ended)
         tail = facts.ended is None or facts.ended.tail_incomplete or short > missing + gone
@@ -145,19 +142,14 @@ class Arrivals:
         """Events that a gap in ``seq`` shows to be missing and nobody reported as dropped."""
         return sum(numbers.missing(dropped.get(source, ())) for source, numbers in self._sources.items())
 
-    def torn(self, known: Iterable[Torn], until_ns: int) -> list[Torn]:
-        """What is missing of the bot's sources, reported as dropped or not, of a call that came as far as ``until_ns``.
-        ``known``: what this said before it was put away, which takes the moments with it."""
+    def torn(self, known: Iterable[Torn] = ()) -> list[Torn]:
+        """What is missing of the bot's sources, reported as dropped or not. ``known``: what this said before it was put
+        away, which takes what came late with it."""
         found = {one for one in known if one.late}
         for source in BOT_SOURCES & self._sources.keys():
             numbers = self._sources[source]
             found |= {Torn(source, *one, late=True) for one in numbers.late}
-            if not numbers.above:
-                continue
-            spans = [*numbers.spans, *(one[1:5] for one in known if one.source == source)]
-            for first, last in numbers.gaps():
-                around = (one[2:] for one in spans if one[0] <= first and last <= one[1])
-                found.add(Torn(source, first, last, *next(around, (0, until_ns))))
+            found |= {Torn(source, *one) for one in numbers.holes}
         return sorted(found)
 
     def short_of(self, ended: Any) -> int:
@@ -169,3 +161,7 @@ class Arrivals:
 
     def _of_bot(self) -> Iterable[Numbers]:
         return (numbers for source, numbers in self._sources.items() if source in BOT_SOURCES)
+
+
+def _first(hole: Hole) -> int:
+    return hole.first

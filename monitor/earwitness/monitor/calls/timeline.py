@@ -186,7 +186,7 @@ class CallTimeline:
 
     def torn(self, known: Iterable[Torn] = ()) -> list[Torn]:
         """Where events of the bot are missing, or came too late to be folded; ``known`` is what this said before."""
-        return self._arrivals.torn(known, self.last_at_ns)
+        return self._arrivals.torn(known)
 
     def dump(self) -> bytes:
         """All of it as bytes, to go on from with `load`. What the last ``advance`` replaced is left out."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from pydantic import BaseModel
 
+from earwitness.monitor.calls.arrivals import Hole
 from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.facts import Facts
 from earwitness.monitor.calls.haste import Floor
@@ -34,7 +35,7 @@ from earwitness.monitor.contract.records import RECORD_TYPES, Call, LineQuality,
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.fewer_bytes import is_squeezed, squeezed, unsqueezed
 
-FORMAT: Final = 7 << 32 | zlib.crc32(repr(FIELDS).encode())
+FORMAT: Final = 8 << 32 | zlib.crc32(repr(FIELDS).encode())
 """Another one where states of before can no longer be read: its upper half grows, or records have other fields."""
 _CALL: Final = RECORD_TYPES.index(Call)
 
@@ -98,7 +99,7 @@ class TimelineState(msgspec.Struct, array_like=True, frozen=True):
     plain: bool
     late: int
     looked_ns: int
-    sources: dict[str, tuple[int, int, list[int], int]]
+    sources: dict[str, tuple[int, int, list[Hole], int]]
     duplicates: int
     moments_ns: list[list[int]]
     """Of the current entries, of what was learnt later, and of each chapter that has events."""
