@@ -5,7 +5,6 @@ Others may write to the topic, so everything is decoded into a type and nothing 
 
 from __future__ import annotations
 
-import zlib
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeVar
@@ -15,13 +14,12 @@ import msgspec
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.state_slots import Doubt
 from earwitness.monitor.calls.arrivals import Torn
+from earwitness.monitor.fewer_bytes import NotSqueezed, squeezed_well, unsqueezed
 
 T = TypeVar("T")
 
-SHAPES: Final = 3
+SHAPES: Final = 4
 """Of this module: what was written in others is not read."""
-MOST_BYTES: Final = 256 * 1024 * 1024
-"""Of one value when it is unpacked; no real one comes near."""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,17 +93,14 @@ def fingerprint(settings: MonitorSettings) -> str:
 
 def packed(value: object) -> bytes:
     """A value as few bytes."""
-    return zlib.compress(_ENCODE(value), 1)
+    return squeezed_well(_ENCODE(value))
 
 
 def unpacked(body: bytes, kind: type[T]) -> T:
     """The value again. Raises Doubt where it is not of that kind."""
     try:
-        unzip = zlib.decompressobj()
-        plain = unzip.decompress(body, MOST_BYTES)
-        if not unzip.eof:
-            raise Doubt("a value of it is too long, or cut")
-    except zlib.error as error:
+        plain = unsqueezed(body)
+    except NotSqueezed as error:
         raise Doubt(f"a value of it cannot be read as {kind.__name__}") from error
     return decoded(plain, kind)
 
