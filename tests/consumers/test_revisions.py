@@ -17,10 +17,9 @@ def test_each_record_has_its_last_revision() -> None:
         for number in range(2_000):
             found.put(f"m:{number}", Published(revision, digest(number * 3 + revision), revision == 2))
 
-    assert len(found) == 2_000
+    assert len(found.saved()) == 20 * 2_000
     assert all(found.get(f"m:{n}") == Published(2, digest(n * 3 + 2), True) for n in range(2_000))
     assert found.get("m:2000") is None
-    assert {one.revision for one in found} == {2}
 
 
 def test_what_looks_like_an_id_in_the_middle_of_an_entry_is_none() -> None:

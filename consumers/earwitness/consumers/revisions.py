@@ -6,7 +6,6 @@ hundred billion calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from hashlib import blake2b
 from struct import Struct
 from typing import Final, NamedTuple
@@ -37,13 +36,6 @@ class Revisions:
         if len(table) % _ENTRY.size:
             raise ValueError("a table of revisions that ends in the middle of one")
         self._table = bytearray(table)
-
-    def __len__(self) -> int:
-        return len(self._table) // _ENTRY.size
-
-    def __iter__(self) -> Iterator[Published]:
-        for _, digest, told in _ENTRY.iter_unpack(self._table):
-            yield Published(told >> 1, digest, bool(told & 1))
 
     def get(self, record_id: str) -> Published | None:
         """The last published revision of a record; None where none was."""
