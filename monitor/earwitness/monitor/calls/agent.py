@@ -91,7 +91,7 @@ def agent_voices(facts: Facts, bounds: Bounds, *, horizon_ns: int, over: bool) -
             inside = _within(audio, play, following, bounds.match_ns, horizon_ns)
             if inside:
                 left = [s for s in left if s not in inside]
-            sounds += _split(play, inside, decision, following, bounds, horizon_ns=horizon_ns, over=over)
+            sounds += _split(play, inside, decision, following, horizon_ns=horizon_ns, over=over)
         if sounds:
             voices.append(Voice(run, sounds))
     if not better:
@@ -140,7 +140,6 @@ def _split(
     audio: Sequence[Segment],
     decision: Sequence[Segment],
     following_ns: int | None,
-    bounds: Bounds,
     *,
     horizon_ns: int,
     over: bool,

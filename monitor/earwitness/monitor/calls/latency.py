@@ -46,13 +46,13 @@ def measure(scene: Scene, turn: TurnDraft, earlier_edge: bool) -> Measured:
     no_anchor: Reason = "stale_anchor" if earlier_edge else "no_acoustic_anchor"
     if last.words_only or u_off is None or last.inferred:
         return Measured(
-            reason="no_acoustic_anchor" if last.words_only else no_anchor, at_least_ns=_at_least(scene, turn, a_on)
+            reason="no_acoustic_anchor" if last.words_only else no_anchor, at_least_ns=_at_least(turn, a_on)
         )
     if evidence_of_onset(answer, a_on) not in ACOUSTIC:
         return Measured(reason="no_acoustic_anchor")
     if last.off_at_most:
         # The service's word came after the fact: the caller had been silent for longer than it looks from there.
-        return Measured(reason="no_acoustic_anchor", at_least_ns=_at_least(scene, turn, a_on))
+        return Measured(reason="no_acoustic_anchor", at_least_ns=_at_least(turn, a_on))
     latency = a_on - u_off
     began = scene.facts.connected_ns or 0
     if not -scene.bounds.turn_end_ns <= latency <= scene.horizon_ns - min(began, u_off):
@@ -68,7 +68,7 @@ def evidence_of_onset(voice: Voice, on_ns: int) -> str:
     return voice.sounds[0].on_by
 
 
-def _at_least(scene: Scene, turn: TurnDraft, a_on_ns: int) -> int | None:
+def _at_least(turn: TurnDraft, a_on_ns: int) -> int | None:
     """Neither the final transcript nor a service's word of the end can have come before the caller's last word: the
     wait was at least this long."""
     last = turn.utterances[-1]
@@ -96,7 +96,7 @@ def parts(scene: Scene, turn: TurnDraft, d: TurnEnd | None) -> dict[str, int]:
     clock = _Clock(u_off, a_on, split)
     realtime = scene.facts.started is not None and scene.facts.started.mode == "realtime"
     if d is not None:
-        _endpointing(scene, turn, d, clock)
+        _endpointing(turn, d, clock)
     chain = chain_of(scene, answer)
     for n, run in enumerate(chain):
         at = run.at
@@ -147,7 +147,7 @@ class _Clock:
             self.now_ns = to_ns
 
 
-def _endpointing(scene: Scene, turn: TurnDraft, d: TurnEnd, clock: _Clock) -> None:
+def _endpointing(turn: TurnDraft, d: TurnEnd, clock: _Clock) -> None:
     """From ``u_off`` to ``d``: waiting by setting, by a turn model's "not finished" (B11), for the recogniser."""
     start = clock.now_ns
     unfinished = next((n for n in d.incomplete_ns if start <= n <= d.at_ns), None)

@@ -32,7 +32,7 @@ def unheard_audio(
         found[one.by, one.at_ns] = one.model_copy(update={"until_ns": sound_ns}) if closed else one
     for one in told:
         if one.at_ns < limit:
-            found[one.by, one.at_ns] = _as_before(one, scene, limit)
+            found[one.by, one.at_ns] = _as_before(one, limit)
     return tuple(_joined(sorted(found.values(), key=lambda one: (one.at_ns, one.by))))
 
 
@@ -159,7 +159,7 @@ def _worded(scene: Scene) -> list[Utterance]:
     return [u for u in scene.utterances if u.words and not u.other and not u.muted and not u.echo]
 
 
-def _as_before(one: Unheard, scene: Scene, limit: int) -> Unheard:
+def _as_before(one: Unheard, limit: int) -> Unheard:
     """What is known of a stretch before a moment."""
     if one.until_ns is not None and one.until_ns >= limit:
         return one.model_copy(update={"until_ns": None})
