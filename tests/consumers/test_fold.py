@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from earwitness.consumers.fold import LAGGING_NS, WAITING_NS, TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.contract import events as ev
@@ -37,6 +39,46 @@ def test_a_log_whose_clock_is_behind_ours_does_not_turn_time_back(make_bot: Any)
     give(fold, bot.made[-1:])
 
     assert unanswered(fold, 15) == 1
+
+
+@pytest.mark.parametrize("ahead_until_s", [5.0, 40.0])
+@pytest.mark.parametrize("ahead_s", [3_600, 86_400])
+def test_a_log_whose_clock_was_ahead_and_is_set_back_lets_no_later_call_look_silent(
+    make_bot: Any, ahead_s: int, ahead_until_s: float
+) -> None:
+    """A broker's clock was a while ahead: it was set back, or another broker leads the partition now."""
+    fold, found = TimelineFold(MonitorSettings()), dict[str, list[Any]]()
+    bots = [make_bot(f"c{n}", start_s=n * 9).start().asks(3).asks(12, answered_after_s=4).ends(20) for n in range(8)]
+    events = sorted((e for bot in bots for e in bot.made), key=lambda e: (e.wall_ns, e.call_id, e.seq))
+    for event in events:
+        ahead_ns = ahead_s * S if event.wall_ns < NOON_NS + ahead_until_s * S else 0
+        fold.add(Entry("earwitness.events", 0, 0, event.call_id, b"", event.wall_ns + S // 10 + ahead_ns), event)
+        for change in (*fold.settle(), *fold.advance(event.wall_ns + S, most=100)):
+            found.setdefault(change.new.call_id, []).append(change.new)
+
+    assert fold.stray == 0
+    assert fold.clocks_ns == {0: events[-1].wall_ns + S // 10}
+    for bot in bots:
+        of_call = [record for record in found[bot.call_id] if record.id == "call"]
+        assert {record.end_cause for record in of_call} == {None, "caller"}
+        assert [record.final for record in of_call].count(True) == 1
+        answered = [record for record in found[bot.call_id] if record.kind == "turn" and record.final]
+        assert {(turn.turn_class, turn.answered_by is None) for turn in answered} == {("eligible", False)}
+
+
+def test_what_waited_when_the_logs_clock_was_set_back_keeps_nobody_waiting(make_bot: Any) -> None:
+    fold = TimelineFold(MonitorSettings())
+    ahead, right = make_bot("c0").start().asks(2).made, make_bot("c1").start().asks(2).made
+    for event in ahead:
+        fold.add(Entry("earwitness.events", 0, 0, "c0", b"", event.wall_ns + 3_600 * S), event)
+    # Never quiet between two looks: what waits, waits for its turn.
+    for event in right:
+        fold.add(Entry("earwitness.events", 0, 0, "c1", b"", event.wall_ns + S // 10), event)
+        fold.settle()
+
+    assert fold.held["c0"].waits_ns is None
+    assert fold.held["c1"].presses_ns is None
+    assert {record.id for record in fold.held["c1"].timeline.records()} >= {"t1", "a1"}
 
 
 def test_judging_few_at_a_time_comes_round_to_all(make_bot: Any) -> None:

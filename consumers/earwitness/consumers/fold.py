@@ -36,6 +36,11 @@ WAITING_NS: Final = 10 * S
 """How long at most any other event waits, on a busy worker, for the next look at its call."""
 LAGGING_NS: Final = 30 * S
 """The same for all events of a worker that is behind: what it finds is old in any case."""
+TURNED_BACK_NS: Final = 60 * S
+"""What arrives so long before what came already tells that the log's clock was set back: a broker's may be, or another
+broker's be right again. Of several brokers each has its own, a little apart."""
+TURNS_TOLD: Final = 10
+"""Of each partition."""
 REST_NS: Final = 5 * S
 """How long a busy worker leaves a call alone, once it was judged, if time alone gives reason to look again."""
 FINAL_NS: Final = 10 * S
@@ -95,6 +100,10 @@ class TimelineFold:
         self._waiting: deque[tuple[int, HeldCall]] = deque()
         """Calls with events that were not judged, by arrival of the first of them."""
         self._newest_ns = 0
+        self._turns: dict[int, int] = {}
+        """How often the clock of a partition was set back."""
+        self._turned = False
+        """One was since the last ``settle``."""
         self._judged_early: list[Change] = []
         self._idle = True
         """Nothing came since the last ``settle``."""
@@ -103,9 +112,12 @@ class TimelineFold:
     def add(self, entry: Entry, event: AnyEvent) -> None:
         """Give one event to its call; ``settle`` says what that changed."""
         arrived_ns, partition = entry.append_ns, entry.partition
-        if arrived_ns > self.clocks_ns.get(partition, -1):
+        clock_ns = self.clocks_ns.get(partition, -1)
+        if arrived_ns > clock_ns:
             self.clocks_ns[partition] = arrived_ns
             self._newest_ns = max(self._newest_ns, arrived_ns)
+        elif arrived_ns < clock_ns - TURNED_BACK_NS:
+            self._turn_back(partition, arrived_ns)
         kind, call_id, at_ns = event.kind, event.call_id, event.at_ns
         held = self.held.get(call_id)
         started_ns = None if held is None else held.timeline.started_wall_ns
@@ -114,6 +126,9 @@ class TimelineFold:
             held = self._admitted(held, entry, event, event_ns)
             if held is None:
                 return
+        if held.turns != (turns := self._turns.get(partition, 0)):
+            # It may have been judged as of a moment that has not come yet.
+            held.turns, held.as_of_ns = turns, min(held.as_of_ns, arrived_ns)
         self.events[kind] += 1
         timeline = held.timeline
         if held.broken:
@@ -162,7 +177,7 @@ class TimelineFold:
         those that give a number which somebody waits for too, others with them or within `WAITING_NS`, all of them
         within `LAGGING_NS` where the worker is behind; and all when nothing came since the last call of this. The
         windows have it already."""
-        idle, self._idle = self._idle, True
+        idle, self._idle, self._turned = self._idle or self._turned, True, False
         changes, self._judged_early = self._judged_early, []
         if self._at_once:
             for held in self._at_once.values():
@@ -249,7 +264,19 @@ class TimelineFold:
             self._refuse(learnt_later)
             return None
         held = self.held[call_id] = HeldCall(call_id, self._new_call(call_id), partition)
+        held.turns = self._turns.get(partition, 0)
         return held
+
+    def _turn_back(self, partition: int, now_ns: int) -> None:
+        """Go by a partition's clock again that ran ahead: by that one, all calls would look silent for as long."""
+        turns = self._turns[partition] = self._turns.get(partition, 0) + 1
+        if turns <= TURNS_TOLD:
+            by_s = (self.clocks_ns[partition] - now_ns) // S
+            _log.warning("the log's clock was set back", partition=partition, by_s=by_s)
+        self.clocks_ns[partition] = now_ns
+        self._newest_ns = max(self.clocks_ns.values())
+        self._swept_ns = min(self._swept_ns, self._newest_ns)
+        self._turned = True
 
     def _refuse(self, learnt_later: bool) -> None:
         if learnt_later:

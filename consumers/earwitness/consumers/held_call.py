@@ -54,6 +54,8 @@ class HeldCall:
     """Least of arrival less ``at_ns``: what wall time the call's own 0 is, by the log's clock."""
     as_of_ns: int = 0
     """Wall time up to which it was judged."""
+    turns: int = 0
+    """How often its partition's clock had been set back when its last event came."""
     waits_ns: int | None = None
     """Arrival of the first event that was not judged yet; None where all are."""
     presses_ns: int | None = None
