@@ -44,15 +44,11 @@ class Pulse:
         *,
         sink: Sink | None = None,
         others: tuple[Recorder, ...] = (),
-        health_s: float = HEALTH_S,
-        stuck_s: float = STUCK_S,
     ) -> None:
         self._record = recorder
         self._clock = clock
         self._sink = sink
         self._others = others
-        self._health_s = health_s
-        self._stuck_s = stuck_s
         self._observer: Watched | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -74,7 +70,7 @@ class Pulse:
             self._loop = asyncio.get_running_loop()
         except RuntimeError:
             return
-        self._next_health_s = self._loop.time() + self._health_s
+        self._next_health_s = self._loop.time() + HEALTH_S
         self._again(self._loop)
 
     def _again(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -89,10 +85,10 @@ class Pulse:
             observer = self._observer
             if observer is not None:
                 observer.tick(at_ns, late=now_s - self._due_s > LATE_S)
-                if self._clock.running and self._end is None and observer.stuck(at_ns, round(self._stuck_s * 1e9)):
+                if self._clock.running and self._end is None and observer.stuck(at_ns, round(STUCK_S * 1e9)):
                     self._end = loop.create_task(observer.finalise(stuck=True))
             if now_s >= self._next_health_s:
-                self._next_health_s = now_s + self._health_s
+                self._next_health_s = now_s + HEALTH_S
                 self._report(at_ns)
             elif self._record.lossy:
                 self._report(at_ns)

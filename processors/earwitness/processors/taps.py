@@ -7,7 +7,6 @@ ours leaves this module.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from typing import Any
 
 import structlog
@@ -46,12 +45,9 @@ class CallTaps:
     processor that delivers the audio. Close it before the call's last event is reported: what is open is told then.
     """
 
-    def __init__(
-        self, reporter: Reporter, *, recording: CallRecording | None = None, executor: Executor | None = None
-    ) -> None:
+    def __init__(self, reporter: Reporter, *, recording: CallRecording | None = None) -> None:
         self._reporter = reporter
         self._recording = recording
-        self._executor = executor
         self._clock: Callable[[], int] | None = None
         self._caller: Tap | None = None
         self._agent: Tap | None = None
@@ -142,15 +138,13 @@ class CallTaps:
     def _open_caller(self, processor: FrameProcessor) -> Tap:
         self._clock = self._clock or processor.get_clock().get_time
         track = self._recording.caller if self._recording is not None else None
-        self._caller = Tap(
-            "caller", lambda: CallerEar(track, ending=self._ending), self._reporter, self._now_ns, self._executor
-        )
+        self._caller = Tap("caller", lambda: CallerEar(track, ending=self._ending), self._reporter, self._now_ns)
         return self._caller
 
     def _open_agent(self, processor: FrameProcessor) -> Tap:
         self._clock = self._clock or processor.get_clock().get_time
         track = self._recording.agent if self._recording is not None else None
-        self._agent = Tap("agent", lambda: AgentEar(track), self._reporter, self._now_ns, self._executor)
+        self._agent = Tap("agent", lambda: AgentEar(track), self._reporter, self._now_ns)
         return self._agent
 
     def _is_mixed(self, processor: FrameProcessor) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from datetime import tzinfo
 from typing import TextIO
 
 import structlog
@@ -19,9 +18,8 @@ class ConsoleSink:
 
     name = "console"
 
-    def __init__(self, stream: TextIO | None = None, zone: tzinfo | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
-        self._zone = zone
 
     def wants(self, notice: Notice) -> bool:
         return True
@@ -31,11 +29,11 @@ class ConsoleSink:
         if not stream.isatty():
             structlog.get_logger("earwitness.alerts").warning(
                 "alert", status=notice.status, rule=notice.rule, severity=notice.severity, labels=dict(notice.labels),
-                fingerprint=notice.fingerprint, message=headline(notice, self._zone),
+                fingerprint=notice.fingerprint, message=headline(notice),
             )  # fmt: skip
             return
         try:
-            await asyncio.to_thread(stream.write, text(notice, self._zone) + "\n")
+            await asyncio.to_thread(stream.write, text(notice) + "\n")
         except (OSError, ValueError) as error:
             raise SinkFailed(f"standard output is gone ({error})", again=False) from None
 

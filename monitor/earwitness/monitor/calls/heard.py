@@ -77,7 +77,7 @@ _ECHO_SHARE: Final = 2
 _Told = tuple[int, type[Event], dict[str, Any]]
 
 
-def events_of(heard: HeardCall, *, agent: str = "", language: str | None = None) -> list[AnyEvent]:
+def events_of(heard: HeardCall, *, language: str | None = None) -> list[AnyEvent]:
     """A recording in the events of the contract, in their order: source ``recording``, wall clock 0 at its beginning.
 
     Nobody says why it ended (``call_ended`` of cause ``unknown``). A recogniser ran where the caller's words are given.
@@ -95,7 +95,7 @@ def events_of(heard: HeardCall, *, agent: str = "", language: str | None = None)
     told += [_transcript("agent", start, end, text) for _, start, end, text in _placed(heard, "agent")]
     told.sort(key=lambda one: one[0])
     first: _Told = (0, CallStarted, {
-        "agent": agent,
+        "agent": "",
         "language": language,
         "recogniser": any(w.party == "caller" and w.text.strip() for w in heard.words) or None,
         "caller_edges": () if "caller" in unseen else ("audio",),

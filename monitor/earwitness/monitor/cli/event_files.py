@@ -13,6 +13,8 @@ from earwitness.monitor.contract.wire import UnreadableRecord, decode_event
 from earwitness.monitor.errors import BadInput
 
 MAX_LINE_BYTES = 4_000_000
+MOST_NAMED = 10
+"""Broken lines."""
 AUDIO_ENDINGS = (".wav", ".wave", ".flac", ".ogg", ".opus", ".mp3", ".m4a", ".raw", ".pcm")
 _OTHER_KINDS = {
     b"\x1f\x8b": "compressed by gzip; unpack it first",
@@ -109,11 +111,11 @@ def _other_kind(head: bytes) -> str | None:
     return "binary" if b"\0" in head[:4096] else None
 
 
-def named_lines(broken: Iterable[BrokenLine], most: int = 10) -> list[str]:
-    """What to say of broken lines: each by name up to ``most``, the others counted by reason."""
+def named_lines(broken: Iterable[BrokenLine]) -> list[str]:
+    """What to say of broken lines: the first by name, the others counted by reason."""
     lines = list(broken)
-    said = [str(one) for one in lines[:most]]
-    if rest := lines[most:]:
+    said = [str(one) for one in lines[:MOST_NAMED]]
+    if rest := lines[MOST_NAMED:]:
         reasons = ", ".join(f"{count} {reason}" for reason, count in Counter(one.reason for one in rest).most_common())
         said.append(f"{len(rest)} more broken lines ({reasons})")
     return said

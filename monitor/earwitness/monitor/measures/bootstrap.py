@@ -19,6 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 LEAST_CENSORED_S: Final = 10.0
 CHUNK: Final = 2_000_000
+CONFIDENCE: Final = 0.95
 """Numbers held at once: memory stays the same however many calls there are."""
 
 
@@ -88,14 +89,14 @@ def draws(calls: int, resamples: int, rng: np.random.Generator, width: int) -> I
         yield np.bincount(picked.ravel(), minlength=count * calls).reshape(count, calls)
 
 
-def levels(calls: int, confidence: float = 0.95) -> tuple[float, float]:
+def levels(calls: int) -> tuple[float, float]:
     """Which percentiles of the resampled values bound the interval.
 
     Few calls vary less among their own resamples than new ones would, so the levels of a plain percentile interval are
     widened as Student's t and n - 1 demand ("expanded percentile interval", Hesterberg 2015). ``calls``: 2 or more.
     """
     normal = NormalDist()
-    t = _student(normal.inv_cdf(0.5 + confidence / 2), calls - 1)
+    t = _student(normal.inv_cdf(0.5 + CONFIDENCE / 2), calls - 1)
     low = normal.cdf(-math.sqrt(calls / (calls - 1)) * t)
     return low, 1 - low
 

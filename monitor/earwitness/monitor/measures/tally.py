@@ -73,10 +73,10 @@ def rate(measure: str, hit: bool, klass: str = "") -> Tallies:
     return ((name, DENOMINATOR, 1), (name, COUNT, 1)) if hit else ((name, DENOMINATOR, 1),)
 
 
-def duration(measure: str, value_ns: int, klass: str = "") -> Tally:
+def duration(measure: str, value_ns: int) -> Tally:
     """A value, or the fact that it is none: counted, never clamped."""
     is_value = LEAST_NS[measure] <= value_ns <= LONGEST_CALL_NS
-    return (named(measure, klass), VALUES, value_ns) if is_value else (named(measure, klass), INVALID, 1)
+    return (measure, VALUES, value_ns) if is_value else (measure, INVALID, 1)
 
 
 def wait(name: str, slot: int, wait_ns: int | None) -> Tally:

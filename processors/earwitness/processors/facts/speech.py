@@ -37,12 +37,13 @@ class Speech:
     may lie earlier. What a VAD finds in audio that a blocked event loop has kept waiting lies where that audio stands.
     """
 
-    def __init__(self, now: Moments, *, watch_gaps: bool = True) -> None:
+    def __init__(self, now: Moments) -> None:
         self._now = now
         self.vad_audio = VadAudio(now.clock.now_ns, self._count_fault)
         self._late: list[_LateEdge] = []
         self._vad_ended_ns = 0
-        self.watch_gaps = watch_gaps
+        self.watch_gaps = True
+        """Whether it is for us to tell of gaps in the caller's audio."""
         self._seen: dict[type[Any], float] = {}
         self._open: dict[tuple[Party, Evidence, str | None], int] = {}
         self._gap_open = False

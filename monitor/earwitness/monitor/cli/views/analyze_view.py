@@ -19,16 +19,17 @@ POINT_WORDS = {
     "pipeline": "at the pipeline", "recording": "at the recording", "mixed": "at the pipeline and in recordings",
 }  # fmt: skip
 QUANTILES = ("p50", "p90", "p95", "p99")
+MOST_CALLS, MOST_FILES = 50, 20
 UNSEEN = f"{wording.NOTHING} (one-sided audio)"
 Json = dict[str, Any]
 
 
-def analyze_view(found: Json, told: Sequence[str], *, most_calls: int = 50, most_files: int = 20) -> list[str]:
+def analyze_view(found: Json, told: Sequence[str]) -> list[str]:
     """The lines for a report; ``told`` says what was read, a safe line on each file."""
     calls: list[Json] = found["calls"]
-    files = [fit for text in told[:most_files] for line in text.split("\n") for fit in fitted(line, 4)]
-    if len(told) > most_files:
-        files.append(f"and {wording.plural(len(told) - most_files, 'more file')}")
+    files = [fit for text in told[:MOST_FILES] for line in text.split("\n") for fit in fitted(line, 4)]
+    if len(told) > MOST_FILES:
+        files.append(f"and {wording.plural(len(told) - MOST_FILES, 'more file')}")
     measured = POINT_WORDS[found["measuring_point"]]
     lines = [f"  measured {measured}, bounds {found['bounds']}, {wording.plural(len(calls), 'call')}"]
     summary: Json = found["summary"]
@@ -45,9 +46,9 @@ def analyze_view(found: Json, told: Sequence[str], *, most_calls: int = 50, most
     lines += [_row(label, text) for label, text in agreement_lines(found["agreement"])]
     if len(calls) > 1 or live:
         lines += ["", f"  {'call':<24}{'lasted':>7}{'turns':>6}{'p50 ms':>9}{'worst':>9}{'overlaps':>10}  outcome"]
-        lines += [_call(call) for call in calls[:most_calls]]
-    if len(calls) > most_calls:
-        lines.append(f"  {len(calls) - most_calls:,} more calls: --json has them all")
+        lines += [_call(call) for call in calls[:MOST_CALLS]]
+    if len(calls) > MOST_CALLS:
+        lines.append(f"  {len(calls) - MOST_CALLS:,} more calls: --json has them all")
     return [*files, *(fit for line in lines for fit in fitted(line, 2 + LABEL))]
 
 

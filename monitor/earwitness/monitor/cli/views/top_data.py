@@ -14,6 +14,7 @@ MEASURES = (
 TREND_WINDOW_S = 60
 TREND_STEPS = 24
 TREND_STEP_S = 30
+MOST_ROWS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class TopData:
         return self.rows[self.selected] if 0 <= self.selected < len(self.rows) else None
 
 
-def gather_rows(readings: Readings, *, now_ns: int, window_s: int, most: int = 40) -> list[AgentRow]:
+def gather_rows(readings: Readings, *, now_ns: int, window_s: int) -> list[AgentRow]:
     """A row for each agent and version that is there, those with calls first, then by name."""
     groups = set(readings.groups(("agent", "version"), window_s=window_s, as_of_ns=now_ns))
     rows = [
@@ -82,7 +83,7 @@ def gather_rows(readings: Readings, *, now_ns: int, window_s: int, most: int = 4
         for group in sorted(groups)
     ]
     rows.sort(key=lambda row: -(row["calls_in_progress"].count + row["calls"].count > 0))
-    return rows[:most]
+    return rows[:MOST_ROWS]
 
 
 def trend(readings: Readings, group: Labels, *, now_ns: int) -> list[float | None]:
