@@ -25,7 +25,6 @@ ANSWER_WITHIN_S = 30.0
 class Place:
     """Where a log lies. ``open`` gives a further handle on it; ``forget`` does what retention does."""
 
-    kind: str
     url: str
     prefix: str
     open_one: Callable[[], Awaitable[Log]]
@@ -92,7 +91,7 @@ def in_memory(prefix: str) -> Place:
     async def forget(topic: str, partition: int, before: int) -> None:
         log.drop_before(topic, partition, before)
 
-    return Place("memory", "memory:", prefix, open_one, forget)
+    return Place("memory:", prefix, open_one, forget)
 
 
 def embedded(prefix: str, folder: Path) -> Place:
@@ -111,7 +110,7 @@ def embedded(prefix: str, folder: Path) -> Place:
             ).fetchone()
             db.execute(f"DELETE FROM records_{id_} WHERE offset < ?", (before,))
 
-    return Place("embedded", str(url), prefix, open_one, forget)
+    return Place(str(url), prefix, open_one, forget)
 
 
 def on_kafka(prefix: str, bootstrap: str) -> Place:
@@ -129,4 +128,4 @@ def on_kafka(prefix: str, bootstrap: str) -> Place:
         finally:
             await admin.close()
 
-    return Place("kafka", str(url), prefix, open_one, forget)
+    return Place(str(url), prefix, open_one, forget)

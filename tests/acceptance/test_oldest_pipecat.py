@@ -28,4 +28,6 @@ def test_the_same_script_holds_on_the_newest() -> None:
     from pipecat_calls.recorded import record_call
     from pipecat_calls.smoke_oldest import CALL, check
 
-    check(record_call(CALL, taps=True))
+    call = record_call(CALL, taps=True)
+    check(call)
+    assert call.events[-1].kind == "call_ended"

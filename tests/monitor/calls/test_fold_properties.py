@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from invented_calls.effort import effort
 
-from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.calls.timeline import LEARNT_LATER, CallTimeline
 from earwitness.monitor.calls.whole_call import fold
 from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.decoder import decode_event_fast
@@ -172,7 +172,9 @@ quiet = effort(60)
 @quiet
 @given(_calls())
 def test_whatever_happens_no_number_is_impossible(events: list[Any]) -> None:
-    _check(fold(events))
+    records = fold(events)
+    _check(records)
+    assert [r.id for r in records if r.kind == "call"] == ["call"]
 
 
 @quiet
@@ -210,6 +212,7 @@ def test_how_often_it_is_asked_changes_nothing(events: list[Any], moments: list[
 def test_lost_events_never_break_a_call(events: list[Any], data: st.DataObject) -> None:
     kept = [e for e in events if data.draw(st.booleans())]
     records = fold(kept)
+    assert bool(records) == any(e.kind not in LEARNT_LATER for e in kept)
     if records:
         _check(records)
 
