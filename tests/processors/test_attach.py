@@ -32,6 +32,7 @@ from earwitness.processors.attaching import watched
 from earwitness.processors.bot_settings import BotSettings
 from earwitness.processors.inert import InertObserver
 from earwitness.processors.observer import CallObserver
+from earwitness.processors.pipeline_parts import parts_of_worker
 from earwitness.processors.redaction import NoRedaction
 from earwitness.processors.setup_file import setup_file_path
 from earwitness.processors.sink import MemorySink
@@ -66,6 +67,33 @@ def by_setup_file(monkeypatch: pytest.MonkeyPatch, script: Script = CALL) -> Mem
         monkeypatch.setenv(name, value)
     place_call(script)
     return sink
+
+
+def ours_on(parts: list[Any]) -> list[str]:
+    """Handlers of ours that listen on some parts, by the event that they wait for."""
+    return [
+        event
+        for part in parts
+        for event, listeners in part._event_handlers.items()
+        for handler in listeners.handlers
+        if handler.__module__.startswith("earwitness.")
+    ]
+
+
+def test_behind_the_call_no_part_has_a_handler_of_ours() -> None:
+    sink, parts, during = MemorySink(), list[Any](), list[str]()
+
+    def watch(call: Any) -> None:
+        settings = BotSettings.from_env({})
+        attach(call.worker, transport=call.line, sink=sink, redactor=NoRedaction(), settings=settings)
+        parts.extend([call.worker, call.line, *parts_of_worker(call.worker).all])
+
+    place_call(Script(**{**CALL.__dict__, "events": (At(4.0, lambda _: during.extend(ours_on(parts))),)}), attach=watch)
+
+    assert {"on_pipeline_finished", "on_after_push_frame", "on_before_push_frame"} <= set(during)
+    assert during.count("on_after_push_frame") == 3  # what leaves the output is heard twice, by a tap and by the words
+    assert ours_on(parts) == []
+    assert isinstance(sink.events[-1], CallEnded)
 
 
 def test_all_three_ways_report_the_same(run_call: RunCall, monkeypatch: pytest.MonkeyPatch) -> None:

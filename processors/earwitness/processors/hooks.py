@@ -12,6 +12,7 @@ from earwitness.processors.facts.families import Families
 from earwitness.processors.facts.responses import context_key
 from earwitness.processors.facts.shared import Moments
 from earwitness.processors.frames import frame_class, optional_class
+from earwitness.processors.pipeline_parts import stop_listening
 
 
 class Hooks:
@@ -64,12 +65,9 @@ class Hooks:
         self._on.append((part, event, handler))
 
     def detach(self) -> None:
-        """Take all handlers off, so that no part keeps the call alive."""
+        """Take all handlers off."""
         for part, event, handler in self._on:
-            registered: dict[str, Any] = getattr(part, "_event_handlers", None) or {}
-            handlers: list[Any] = getattr(registered.get(event), "handlers", None) or []
-            if handler in handlers:
-                handlers.remove(handler)
+            stop_listening(part, event, handler)
         self._on.clear()
 
     def _left_output(self, _: Any, frame: Any) -> None:

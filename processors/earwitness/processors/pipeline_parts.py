@@ -70,6 +70,14 @@ def parts_of_worker(worker: Any) -> Parts:
     return Parts(list({id(part): part for part in _opened(pipeline)}.values()) if pipeline is not None else [])
 
 
+def stop_listening(part: Any, event: str, handler: Any) -> None:
+    """Take a handler off an event of a part, where it is on it, so that the part does not keep the call alive."""
+    registered: dict[str, Any] = getattr(part, "_event_handlers", None) or {}
+    handlers: list[Any] = getattr(registered.get(event), "handlers", None) or []
+    if handler in handlers:
+        handlers.remove(handler)
+
+
 def _first(processors: list[Any], base: type[Any] | None) -> Any:
     return next((part for part in processors if base is not None and isinstance(part, base)), None)
 

@@ -24,6 +24,7 @@ from pipecat.frames.frames import (
 )
 from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
 
+from earwitness.processors.pipeline_parts import stop_listening
 from earwitness.processors.recording import CallRecording
 from earwitness.processors.tap_worker import Reporter, Tap
 from earwitness.processors.voice_activity import AgentEar, CallerEar, Chunk, Mark
@@ -32,6 +33,7 @@ _log = structlog.get_logger(__name__)
 
 _speech_stream: Any = getattr(pipecat_frames, "SpeechOutputAudioRawFrame", TTSAudioRawFrame)
 FrameHandler = Callable[[FrameProcessor, Frame], None]
+_PUSHED = "on_after_push_frame"
 SPEECH_FRAMES: tuple[type[Frame], ...] = (TTSAudioRawFrame, _speech_stream)
 """Audio of the agent's voice, also where a mixer adds background sound in frames of their own."""
 LAST_FRAMES: tuple[type[Frame], ...] = (EndFrame, StopFrame, CancelFrame)
@@ -52,6 +54,7 @@ class CallTaps:
         self._caller: Tap | None = None
         self._agent: Tap | None = None
         self._by_hand: set[str] = set()
+        self._hooked: list[tuple[FrameProcessor, FrameHandler]] = []
         self._mixed: bool | None = None
         self._ending = False
         self._closed = False
@@ -76,7 +79,8 @@ class CallTaps:
         )
         for side, processor, handler in sides:
             if processor is not None and side not in self._by_hand:
-                processor.add_event_handler("on_after_push_frame", handler)  # pyright: ignore[reportUnknownMemberType]
+                processor.add_event_handler(_PUSHED, handler)  # pyright: ignore[reportUnknownMemberType]
+                self._hooked.append((processor, handler))
 
     def caller_frame(self, processor: FrameProcessor, frame: Frame) -> None:
         """A frame left the caller's side of the transport, whatever its direction."""
@@ -123,6 +127,9 @@ class CallTaps:
         if self._closed:
             return
         self._closed = True
+        for processor, handler in self._hooked:
+            stop_listening(processor, _PUSHED, handler)
+        self._hooked.clear()
         for tap in (self._caller, self._agent):
             if tap is not None:
                 try:
