@@ -1,7 +1,7 @@
 """aiokafka's clients with an end to their patience: each starts and stops within a bound, and errors come in words.
 
-aiokafka retries for ever where a broker hangs. This is the only place that touches its inner parts (to end a client
-that does not end by itself).
+aiokafka retries for ever where a broker hangs. Its inner parts are touched here alone, to end a client that does not end
+by itself and to see how one fares, and in ``kafka_rights``, to ask what it has no question for.
 """
 
 from __future__ import annotations
@@ -84,6 +84,11 @@ async def stop_producer(producer: Any) -> None:
     producer._closed = True
     await _ends(producer.client.close(), 0.5)
     await _ended(producer._sender.sender_task, 0.3)
+
+
+def is_broken(producer: Any) -> bool:
+    """Whether a producer sends no more, for good."""
+    return bool(producer._sender.sender_task.done())
 
 
 async def abandon_producer(producer: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from earwitness.monitor.log.kafka_clients import (
     BATCH_BYTES,
     abandon_producer,
+    is_broken,
     new_producer,
     stop_producer,
 )
@@ -85,7 +86,7 @@ class KafkaAppender:
     async def _ready(self, about: Asked) -> _Running:
         async with self._starting:
             running = self._running
-            if running is not None and running.producer._sender.sender_task.done():
+            if running is not None and is_broken(running.producer):
                 self._lose(running)
             if self._running is None:
                 self._running = _Running(await new_producer(self._settings, about))
