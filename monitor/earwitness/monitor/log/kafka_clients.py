@@ -1,7 +1,7 @@
 """aiokafka's clients with an end to their patience: each starts and stops within a bound, and errors come in words.
 
-aiokafka retries for ever where a broker hangs. Its inner parts are touched here alone, to end a client that does not end
-by itself and to see how one fares, and in ``kafka_rights``, to ask what it has no question for.
+aiokafka retries for ever where a broker hangs. Its inner parts are touched here, to end a client that does not end by
+itself and to see how one fares, and in ``kafka_rights``, to ask what it has no question for; nowhere else.
 """
 
 from __future__ import annotations
