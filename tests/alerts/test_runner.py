@@ -26,8 +26,17 @@ S = 1_000_000_000
 class Inbox:
     """A sink in memory that fails as often as told."""
 
-    def __init__(self, name: str = "inbox", failures: int = 0, *, again: bool = True, severity: str = "page") -> None:
+    def __init__(
+        self,
+        name: str = "inbox",
+        failures: int = 0,
+        *,
+        again: bool = True,
+        severity: str = "page",
+        give_up_after_s: float = 100.0,
+    ) -> None:
         self.name = name
+        self.give_up_after_s = give_up_after_s
         self.got: list[Notice] = []
         self.failures = failures
         self.again = again
@@ -69,10 +78,8 @@ def shelf() -> Shelf:
     return Shelf()
 
 
-async def started(
-    log: MemoryLog, *sinks: Inbox, waits: Waits | None = None, give_up_after_s: float = 100
-) -> AlertRunner:
-    runner = AlertRunner(log, RULES, sinks, sleep=waits or Waits(), give_up_after_s=give_up_after_s)
+async def started(log: MemoryLog, *sinks: Inbox, waits: Waits | None = None) -> AlertRunner:
+    runner = AlertRunner(log, RULES, sinks, sleep=waits or Waits())
     await runner.start()
     return runner
 
@@ -142,8 +149,8 @@ async def test_a_failing_sink_is_tried_again_with_growing_waits_and_counted(shel
 
 
 async def test_a_refusal_is_not_tried_again_and_giving_up_is_bounded(shelf: Shelf) -> None:
-    refusing, dead = Inbox("refusing", 9, again=False), Inbox("dead", 1000)
-    runner = await started(MemoryLog(), refusing, dead, give_up_after_s=7)
+    refusing, dead = Inbox("refusing", 9, again=False), Inbox("dead", 1000, give_up_after_s=7)
+    runner = await started(MemoryLog(), refusing, dead)
     shelf.p95(1.9, 40, CLINIC)
     await runner.tick(shelf, START_NS)
     await runner.close()
@@ -168,6 +175,17 @@ async def test_a_slow_sink_delays_neither_evaluation_nor_the_others(shelf: Shelf
     slow.gate.set()
     await runner.close()
     assert slow.statuses == ["firing", "resolved"]
+
+
+async def test_each_sink_is_waited_for_as_long_as_is_set_for_it(shelf: Shelf) -> None:
+    brief, patient = Inbox("brief", 4, give_up_after_s=2), Inbox("patient", 4, give_up_after_s=60)
+    runner = await started(MemoryLog(), brief, patient)
+    shelf.p95(1.9, 40, CLINIC)
+    await runner.tick(shelf, START_NS)
+    await runner.close()
+
+    assert runner.delivery.given_up == {"brief": 1, "patient": 0}
+    assert (brief.statuses, patient.statuses) == ([], ["firing"])
 
 
 async def test_a_sink_gets_only_the_severities_that_it_wants(shelf: Shelf) -> None:

@@ -20,15 +20,13 @@ Done = Callable[[Notice, str, bool], None]
 
 class Delivery:
     """Hands notices to sinks, each in order, again and again with growing waits until it is taken, refused, or
-    ``give_up_after_s`` of waiting have gone by; ``done`` is told in each case. Failures are counted by sink."""
+    the sink's ``give_up_after_s`` of waiting have gone by; ``done`` is told in each case. Failures are counted by
+    sink."""
 
-    def __init__(
-        self, sinks: Sequence[Sink], done: Done, *, give_up_after_s: float = 3600.0, sleep: Sleep = asyncio.sleep
-    ) -> None:
+    def __init__(self, sinks: Sequence[Sink], done: Done, *, sleep: Sleep) -> None:
         self._sinks = {sink.name: sink for sink in sinks}
         self._queues: dict[str, asyncio.Queue[Notice]] = {name: asyncio.Queue() for name in self._sinks}
         self._done = done
-        self._give_up_after_s = give_up_after_s
         self._sleep = sleep
         self._tasks: list[asyncio.Task[None]] = []
         self._waiting: set[tuple[str, str, int, str]] = set()
@@ -101,7 +99,7 @@ class Delivery:
                 self._done(notice, sink.name, True)
                 return
             self.failures[sink.name] += 1
-            if not again or waited_s >= self._give_up_after_s:
+            if not again or waited_s >= sink.give_up_after_s:
                 self.given_up[sink.name] += 1
                 logger.error("alert not delivered", sink=sink.name, why=problem, fingerprint=notice.fingerprint)
                 self._done(notice, sink.name, False)

@@ -22,15 +22,19 @@ class AlertRunner:
     """Rules over a log's readings. Call `start` once, `tick` as often as liked, `close` at the end."""
 
     def __init__(
-        self, log: Log, rules: Sequence[Rule], sinks: Sequence[Sink], *, every_s: float = 10.0,
-        give_up_after_s: float = 3600.0, sleep: Sleep | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        log: Log,
+        rules: Sequence[Rule],
+        sinks: Sequence[Sink],
+        *,
+        every_s: float = 10.0,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
         self._store = AlertStore(log)
         self._rules = tuple(rules)
         self._every_ns = round(every_s * 1e9)
         self._evaluator = Evaluator(self._rules, step_ns=self._every_ns)
-        given = {} if sleep is None else {"sleep": sleep}
-        self._delivery = Deliverer(sinks, self._told, give_up_after_s=give_up_after_s, **given)
+        self._delivery = Deliverer(sinks, self._told, sleep=sleep)
         self._last_ns: int | None = None
         self._unsaved: dict[str, Alert] = {}
         self._forgotten: set[str] = set()

@@ -164,6 +164,7 @@ class Webhook(Part):
     """Only alerts of these; empty: all."""
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 10.0
     give_up_after_s: Annotated[float, Field(ge=0)] = 3600.0
+    """Of waiting between attempts, for a message that is not taken."""
 
 
 class Alerts(Part):

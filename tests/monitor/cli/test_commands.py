@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 
 from earwitness.monitor.cli import main
+from earwitness.monitor.cli.commands.run import sinks_of
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.log.open import open_log
+from earwitness.monitor.settings import Sources, load_settings
 
 Capture = pytest.CaptureFixture[str]
 MakeCall = Callable[..., list[AnyEvent]]
@@ -299,6 +301,19 @@ def started(arguments: list[str]) -> subprocess.Popen[bytes]:
     ]
     env = os.environ | {"PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+
+
+def test_each_sink_is_given_what_is_set_for_it() -> None:
+    hooks = [
+        {"url": "https://a.example/x", "give_up_after_s": 60, "severities": ["page"]},
+        {"url": "https://b.example"},
+    ]
+    settings = load_settings(Sources(options={"alerts.webhooks": (hooks, "--set alerts.webhooks")}))
+
+    sinks = sinks_of(settings)
+
+    assert [sink.name for sink in sinks] == ["console", "webhook-0:a.example", "webhook-1:b.example"]
+    assert [sink.give_up_after_s for sink in sinks] == [0.0, 60.0, 3_600.0]
 
 
 @pytest.mark.realtime

@@ -17,6 +17,7 @@ class ConsoleSink:
     """``stream`` None: standard output."""
 
     name = "console"
+    give_up_after_s = 0.0
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream

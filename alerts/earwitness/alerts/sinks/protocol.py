@@ -23,6 +23,11 @@ class Sink(Protocol):
         """The same after a restart, so that what is still on its way finds its sink. No secret in it."""
         ...
 
+    @property
+    def give_up_after_s(self) -> float:
+        """Of waiting between attempts, before a notice that it does not take is given up."""
+        ...
+
     def wants(self, notice: Notice) -> bool: ...
 
     async def send(self, notice: Notice) -> None:

@@ -28,7 +28,9 @@ class WebhookSink:
         bearer_token: SecretStr | None = None,
         severities: Collection[str] = (),
         timeout_s: float = 10.0,
+        give_up_after_s: float = 3600.0,
     ) -> None:
+        self.give_up_after_s = give_up_after_s
         self._url = url
         self._host = urlsplit(url.get_secret_value()).hostname or "?"
         self._headers = {"User-Agent": "earwitness"}

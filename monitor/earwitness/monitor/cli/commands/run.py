@@ -56,10 +56,7 @@ async def _run(settings: Settings, monitoring: MonitorSettings, rules: Sequence[
         # A stop need not wait for a log that does not answer.
         log = await or_stopped(stack.enter_async_context(opened_log(settings, sets_retention=True)), stop)
         await or_stopped(see_that_it_may_run(log, monitoring.group, kafka_user(settings)), stop)
-        alerts = AlertRunner(
-            log, rules, sinks_of(settings), every_s=settings.alerts.every_s,
-            give_up_after_s=max((hook.give_up_after_s for hook in settings.alerts.webhooks), default=0.0),
-        )  # fmt: skip
+        alerts = AlertRunner(log, rules, sinks_of(settings), every_s=settings.alerts.every_s)
         await or_stopped(alerts.start(), stop)
 
         async def on_tick(windows: Windows, now_ns: int) -> None:
@@ -90,6 +87,7 @@ def sinks_of(settings: Settings) -> list[Sink]:
                 bearer_token=hook.bearer_token,
                 severities=hook.severities,
                 timeout_s=hook.timeout_s,
+                give_up_after_s=hook.give_up_after_s,
             )
         )
     return sinks
