@@ -6,16 +6,21 @@ import gc
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from demo_calls import HOUR_NS, Sent, demo_calls
 
 from earwitness.consumers.fold import TimelineFold, at_hand_of
+from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.timeline import TimelineHandler
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
 from earwitness.monitor.calls.saved import NotSaved, ResumedCall, SleepingCall, restored, saved
+from earwitness.monitor.calls.shelf import packed
 from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.calls.timeline_state import read_head
 from earwitness.monitor.contract import events as ev
-from earwitness.monitor.contract.decoder import decode_event_fast, pack_events
+from earwitness.monitor.contract.decoder import decode_event_fast, decode_record_fast, pack_events
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.log.protocol import Entry
 
@@ -157,3 +162,19 @@ def test_what_is_no_saved_call_is_refused() -> None:
     for broken, bounds in ((b"", DEFAULT_BOUNDS), (body[:9], DEFAULT_BOUNDS), (body, other)):
         with pytest.raises(NotSaved):
             restored(broken, bounds=bounds)
+
+
+def test_a_call_whose_bytes_cannot_be_read_leaves_the_others_their_records() -> None:
+    sent = demo_calls(2, 30, 0)
+    fold, _ = folded(sent, 0)
+    handler = TimelineHandler(fold, prefix="earwitness", ledger=Ledger())
+    unreadable, whole = fold.held.values()
+    head = read_head(unreadable.timeline.woken().dump())  # type: ignore[attr-defined]
+    broken = packed(msgspec.structs.replace(head, body=packed([])))
+    unreadable.timeline = SleepingCall(broken, [], bounds=DEFAULT_BOUNDS)
+
+    handler.offer([unreadable.call_id, whole.call_id])
+
+    offered = {decode_record_fast(one.value or b"").id for batch in handler.take() for one in batch.records}
+    assert offered == {record.id for record in whole.timeline.records(retracted=True)}
+    assert (unreadable.broken, whole.broken, fold.broken_calls) == (True, False, 1)

@@ -22,6 +22,7 @@ from earwitness.monitor.calls.saved import SleepingCall
 from earwitness.monitor.calls.timeline import LEARNT_LATER, CallTimeline
 from earwitness.monitor.contract.decoder import share_names
 from earwitness.monitor.contract.events import AnyEvent
+from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.log.protocol import Entry
 from earwitness.monitor.measures.reading import Labels
 from earwitness.monitor.measures.windows import Windows
@@ -304,10 +305,7 @@ class TimelineFold:
                 held.judged_at_ns = held.as_of_ns - held.offset_ns
             records = held.timeline.advance(held.as_of_ns - held.offset_ns)
         except Exception:
-            # A fault in one call's fold must leave the others their numbers.
-            held.broken = True
-            self.broken_calls += 1
-            _log.exception("a call could not be folded and is left as it was", call_id=held.call_id)
+            self._broke(held)
             return []
         if not records:
             self._note_torn(held)
@@ -322,6 +320,21 @@ class TimelineFold:
             changes.append(Change(old, record))
         self._note_torn(held)
         return changes
+
+    def records_of(self, held: HeldCall) -> Sequence[AnyRecord]:
+        """All records of a call, those that were taken back too; none of one that cannot be read."""
+        try:
+            return held.timeline.records(retracted=True)
+        except Exception:
+            self._broke(held)
+            return ()
+
+    def _broke(self, held: HeldCall) -> None:
+        """A fault in one call's fold must leave the others their numbers."""
+        if not held.broken:
+            held.broken = True
+            self.broken_calls += 1
+            _log.exception("a call could not be folded and is left as it was", call_id=held.call_id)
 
     def _note_torn(self, held: HeldCall) -> None:
         """Let the windows know where events of a call are missing, and where they are missing no more."""

@@ -77,7 +77,7 @@ class PartitionState:
                     calls.append(self._call(decoded(body, SavedCall), values.get(WHOLE + name)))
                 elif kind + ":" == WORST:
                     step_s, _, index = name.partition(":")
-                    worst[int(step_s), int(index)] = unpacked(body, list[SavedCase])
+                    worst[int(step_s), int(index)] = self._cases(body)
                     self._worst[int(step_s), int(index)] = -1, body
                 elif kind + ":" == AHEAD:
                     ahead[name] = Revisions(unpacked(body, bytes)).saved()
@@ -163,6 +163,12 @@ class PartitionState:
             timeline.final_due_ns,
             list(held.torn),
         )
+
+    def _cases(self, body: bytes) -> list[SavedCase]:
+        cases, width = unpacked(body, list[SavedCase]), len(self.fold.windows.label_sets.keys)
+        if any(len(case.labels) != width for case in cases):
+            raise NotSaved("a worst case has other label keys than are declared")
+        return cases
 
     def _call(self, was: SavedCall, whole: bytes | None) -> tuple[HeldCall, SavedCall]:
         width = len(self.fold.windows.label_sets.keys)

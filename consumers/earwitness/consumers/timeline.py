@@ -107,8 +107,8 @@ class TimelineHandler:
 
     def offer(self, call_ids: Iterable[str]) -> None:
         """Offer every record of these calls, where they are held: what the log has already is not repeated."""
-        calls = [self.fold.held[call_id] for call_id in call_ids if call_id in self.fold.held]
-        self.queue([Change(None, record) for held in calls for record in held.timeline.records(retracted=True)])
+        for held in [self.fold.held[call_id] for call_id in call_ids if call_id in self.fold.held]:
+            self.queue([Change(None, record) for record in self.fold.records_of(held)])
 
     def drop(self, call_ids: set[str]) -> None:
         """Publish nothing more of these calls."""
