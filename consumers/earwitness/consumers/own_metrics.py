@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Literal
 
 from prometheus_client import Metric
@@ -16,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from earwitness.consumers.bot_health import Bots
 from earwitness.consumers.self_metrics import SelfMetrics
 from earwitness.monitor.measures.windows import Windows
+from earwitness.monitor.release import release
 
 S: Final = 1_000_000_000
 
@@ -202,7 +202,7 @@ OWN_METRICS: Final[tuple[OwnMetric, ...]] = (
         lambda s: s.windows.label_sets.refused_values,
         "key",
     ),
-    OwnMetric("earwitness_build_info", "gauge", "The version that runs.", lambda _: {_version(): 1}, "version"),
+    OwnMetric("earwitness_build_info", "gauge", "The version that runs.", lambda _: {release(): 1}, "version"),
 )
 
 
@@ -213,10 +213,3 @@ def own_metrics(own: SelfMetrics, windows: Windows, now_ns: int) -> Iterable[Met
 
 def _families(state: State) -> Iterator[Metric]:
     return (metric.family(state) for metric in OWN_METRICS)
-
-
-def _version() -> str:
-    try:
-        return version("earwitness")
-    except PackageNotFoundError:
-        return "unknown"

@@ -6,7 +6,6 @@ Others may write to the topic, so everything is decoded into a type and nothing 
 from __future__ import annotations
 
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeVar
 
 import msgspec
@@ -15,6 +14,7 @@ from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.state_slots import Doubt
 from earwitness.monitor.calls.arrivals import Torn
 from earwitness.monitor.fewer_bytes import NotSqueezed, squeezed_well, unsqueezed
+from earwitness.monitor.release import release
 
 T = TypeVar("T")
 
@@ -73,14 +73,10 @@ class SavedCall(msgspec.Struct, array_like=True, frozen=True):
 
 def fingerprint(settings: MonitorSettings) -> str:
     """Of all that decides what a state means: under another one it is worked out again from the log."""
-    try:
-        release = version("earwitness")
-    except PackageNotFoundError:
-        release = "unknown"
     labels = sorted((key, None if values is None else sorted(values)) for key, values in settings.label_keys.items())
     told = (
         SHAPES,
-        release,
+        release(),
         settings.bounds,
         labels,
         settings.max_label_values,

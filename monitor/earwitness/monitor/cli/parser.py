@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
+
+from earwitness.monitor.release import release
 
 _SETTINGS_HELP = "settings file (default: EARWITNESS_SETTINGS, ./earwitness.yaml, earwitness.yaml in the home)"
 _LOG_HELP = "log: kafka://host:9092, sqlite:///path/log.db or a path (default: EARWITNESS_LOG, else this machine's log)"
@@ -19,7 +20,7 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done, 1 the check that was asked for found a fault, 2 wrong use or bad input.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"earwitness {own_version()}")
+    parser.add_argument("--version", action="version", version=f"earwitness {release()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     run = _command(commands, "run", "run", "run the monitor: calls, numbers, alerts, /metrics; until Ctrl-C")
@@ -149,14 +150,6 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"earwitness: {message}; `{self.prog} --help` shows what there is\n")
-
-
-def own_version() -> str:
-    """The installed version."""
-    try:
-        return version("earwitness")
-    except PackageNotFoundError:
-        return "0 (not installed)"
 
 
 class _Group(Protocol):

@@ -28,12 +28,12 @@ from earwitness.monitor.cli.composing import (
 )
 from earwitness.monitor.cli.entry import DONE, FAULT_FOUND
 from earwitness.monitor.cli.log_checks import look
-from earwitness.monitor.cli.parser import own_version
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.home import home
 from earwitness.monitor.log.open import open_log
 from earwitness.monitor.log.protocol import LogError
 from earwitness.monitor.log.url import SqliteUrl
+from earwitness.monitor.release import release
 from earwitness.monitor.settings import Settings
 
 LIBRARIES = ("pipecat-ai", "pydantic", "aiokafka", "msgspec", "uvloop")
@@ -67,9 +67,7 @@ def _versions() -> Finding:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             found.append(f"{name} not installed")
-    return Finding(
-        "ok", "versions", f"earwitness {own_version()}, Python {platform.python_version()}, {', '.join(found)}"
-    )
+    return Finding("ok", "versions", f"earwitness {release()}, Python {platform.python_version()}, {', '.join(found)}")
 
 
 def _checked(what: str, look: Callable[[], str]) -> Finding:

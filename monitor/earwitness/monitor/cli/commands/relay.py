@@ -14,7 +14,6 @@ import structlog
 
 from earwitness.monitor import wording
 from earwitness.monitor.cli.composing import log_settings, or_stopped, run_async, settings_of
-from earwitness.monitor.cli.parser import own_version
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.home import home
 from earwitness.monitor.log.embedded import EmbeddedLog
@@ -22,6 +21,7 @@ from earwitness.monitor.log.open import open_log
 from earwitness.monitor.log.protocol import Log
 from earwitness.monitor.log.url import KafkaUrl, SqliteUrl, default_log_url, parse_log_url
 from earwitness.monitor.logging import configure, join_standard_logging
+from earwitness.monitor.release import release
 from earwitness.monitor.settings import Settings
 from earwitness.processors.orphans import Orphans
 from earwitness.processors.relay import Relay, target_name
@@ -107,7 +107,7 @@ async def _page(settings: Settings, relay: Relay) -> AsyncGenerator[str]:
     from earwitness.processors.relay_collector import RelayCollector  # noqa: PLC0415
 
     page = MetricsPage(
-        RelayCollector(relay.stats, own_version()),
+        RelayCollector(relay.stats, release()),
         relay.stats,
         host=settings.metrics.host,
         port=settings.relay.port,
