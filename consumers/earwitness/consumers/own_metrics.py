@@ -111,7 +111,7 @@ OWN_METRICS: Final[tuple[OwnMetric, ...]] = (
     OwnMetric(
         "earwitness_topic_partitions",
         "gauge",
-        "Partitions of each topic; those of events and state must agree.",
+        "Partitions of each topic; those of events, records and state must agree.",
         lambda s: s.own.partitions,
         "topic",
     ),

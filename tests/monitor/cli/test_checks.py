@@ -36,6 +36,7 @@ def test_topics_as_they_should_be_are_well() -> None:
         (changed("events", append_time=False), "dated by its writers", "LogAppendTime"),
         (changed("state", compacted=False), "not compacted", "cleanup.policy=compact"),
         (changed("state", partitions=6), "12 partitions and earwitness.state has 6", "as many partitions"),
+        (changed("records", partitions=6), "12 partitions and earwitness.records has 6", "as many partitions"),
         (changed("events", retention_ms=3_600_000), "keeps only 1 h", "retention.ms"),
     ],
 )

@@ -50,12 +50,12 @@ def topics(found: Mapping[str, TopicInfo], prefix: str, *, hidden: Collection[st
             kept = wording.span(info.retention_ms / 1000)
             says = f"{name} keeps only {kept}: windows of 24 h cannot be worked out again after a restart"
             wrong.append(Finding("note", "topics", says, f"raise retention.ms of {name}"))
-    events, state = found.get(topic_name(prefix, EVENTS)), found.get(topic_name(prefix, STATE))
-    if events is not None and state is not None and events.partitions != state.partitions:
-        says = (
-            f"{events.name} has {events.partitions} partitions and {state.name} has {state.partitions}; they must agree"
-        )
-        wrong.append(Finding("fault", "topics", says, f"give {state.name} as many partitions as {events.name}"))
+    events = found.get(topic_name(prefix, EVENTS))
+    for other in (found.get(topic_name(prefix, kind)) for kind in (RECORDS, STATE)):
+        if events is not None and other is not None and events.partitions != other.partitions:
+            says = f"{events.name} has {events.partitions} partitions and {other.name} has {other.partitions}; "
+            says += "they must agree"
+            wrong.append(Finding("fault", "topics", says, f"give {other.name} as many partitions as {events.name}"))
     if wrong:
         return wrong
     count = events.partitions if events is not None else 0
