@@ -7,14 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from earwitness.consumers.bot_health import SILENT_NS
 from earwitness.monitor import wording
 from earwitness.monitor.cli.checks import Finding, S
 from earwitness.monitor.contract.events import AnyEvent
 
 SETTLED_NS: Final = 30 * S
 """Events of a call may be out of order by so much: a gap nearer to the end says nothing yet."""
-SILENT_NS: Final = 150 * S
-"""A live bot reports at least once in 60 s."""
 AGENTS_TOLD: Final = 6
 
 
