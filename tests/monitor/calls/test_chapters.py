@@ -243,6 +243,22 @@ def test_a_latency_that_differs_in_an_early_chapter_is_a_variance(
     assert {name: n for name, n in ended.facts.items() if name == "zero_variance"} == flagged
 
 
+@pytest.mark.parametrize("asked", [(), (32.05, 40.0)])
+def test_a_metric_that_is_told_between_an_onset_and_its_being_noticed_stands(
+    call: Call, asked: tuple[float, ...]
+) -> None:
+    story = plain(call, 8)
+    onset = next(e for e in story.events() if e.kind == "speech_started" and e.at_ns > 30 * S)
+    assert onset.edge_ns < 31 * S + S // 20 < onset.at_ns
+    events = story.put(31.05, "stage", service="tts", metric="ttfb", value_s=0.2).events()
+
+    timeline = live(events, asked)
+
+    assert content(timeline.records()) == content(live(events, [], Whole).records())
+    assert [r.value_ns for r in timeline.records() if r.kind == "stage_sample"] == [S // 5]
+    assert len(timeline._chapters) > 1 or timeline._chapters[0].carry.cut_ns > 31 * S
+
+
 def babble(stretches: int) -> list[Any]:
     """Two sides that each make short sounds all the time, and never heed each other."""
     draw, made = random.Random(1), list[tuple[int, Any, str]]()

@@ -12,7 +12,7 @@ from hypothesis import given
 from invented_calls.effort import effort
 from invented_calls.mutilated import mutilated_calls
 from invented_calls.plausible import plausible_calls
-from invented_calls.script import CALL_ID
+from invented_calls.script import CALL_ID, S
 
 from earwitness.monitor.calls import timeline as timeline_module
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
@@ -24,6 +24,7 @@ from earwitness.monitor.calls.parting import goes_on_behind
 from earwitness.monitor.calls.reckon import lay_out, reckon, reckon_before
 from earwitness.monitor.calls.timeline import CallTimeline
 from earwitness.monitor.contract.decoder import decode_event_fast
+from earwitness.monitor.contract.records import StageSample
 
 PASSING = {
     "caller_edges", "agent_edges", "runs", "turn_ends", "interruptions", "meant_cuts", "said", "said_by_others",
@@ -162,8 +163,10 @@ def test_what_is_written_of_a_cut_s_past_is_what_a_whole_page_has_of_it(events: 
     whole = reckon(facts, Carry(), DEFAULT_BOUNDS, tally=Tally(), **now).page
     for share in range(1, 6):
         moment_ns = end_ns * share // 5
-        part = reckon_before(lay_out(facts, Carry(), DEFAULT_BOUNDS, **now), moment_ns).page
-        before = [d for d in whole.drafts if d.place_ns < moment_ns and d.id != "call"]
+        told_ns = moment_ns + S // 5
+        part = reckon_before(lay_out(facts, Carry(), DEFAULT_BOUNDS, **now), moment_ns, told_ns).page
+        until = {StageSample: told_ns}
+        before = [d for d in whole.drafts if d.place_ns < until.get(d.kind, moment_ns) and d.id != "call"]
         assert part.drafts == before
         assert _before(part.counted, moment_ns) == _before(whole.counted, moment_ns)
         assert _before(part.latencies, moment_ns) == _before(whole.latencies, moment_ns)

@@ -48,7 +48,7 @@ def cut_here(
         return None  # what the caller says next shows whether the agent was heard
     if not _past_is_done(page, facts, start, cut_at):
         return None
-    found = reckon_before(page, start)
+    found = reckon_before(page, start, cut_at)
     settled = page.drafts
     if not all(d.content["final"] for d in settled):
         return None
@@ -173,7 +173,11 @@ def _past_is_done(page: Page, facts: Facts, start_ns: int, cut_at_ns: int) -> bo
             done = run.id in following or "cancelled" in run.at
         if not done:
             return False
-    if any(start_ns <= said.at_ns < cut_at_ns for said in (*facts.said, *facts.said_by_others)):
+    # What is told between the onset and its being noticed would be lost, but for what lies there by itself.
+    told = [one.at_ns for one in (*facts.said, *facts.said_by_others)]
+    told += [end.at_ns for end in facts.turn_ends] + [verdict.at_ns for verdict in facts.classifier]
+    told += [*facts.interruptions, *facts.one_way, *[tool.called_ns for tool in facts.tools.values()]]
+    if any(start_ns <= at < cut_at_ns for at in told):
         return False
     if any(t.called_ns < cut_at_ns and (t.ended_ns is None or t.last_ns >= cut_at_ns) for t in facts.tools.values()):
         return False
@@ -220,9 +224,12 @@ def _apart(edge: Edge, start_ns: int, cut_at_ns: int, bounds: Bounds) -> bool:
 def _carry_on(found: Reckoning, own: Sequence[Entry], start_ns: int, cut_at_ns: int, settled: Sequence[Draft]) -> Carry:
     """Sum up what the next chapter needs to know; ``own``: the events before the cut."""
     page, scene, past = found.page, found.page.scene, found.page.carry
-    facts = residue(gather_lasting(own, past.begin()))
+    before, now = past.facts, scene.facts
+    known = now.had == before.had and now.other_participants == before.other_participants
+    facts = residue(gather_lasting(own, past.begin(), known=known))
+    turns = [t for t in page.talk.turns if t.start_ns < start_ns]
     numbers = dict(past.numbers)
-    numbers["t"] += sum(t.start_ns < start_ns for t in page.talk.turns)
+    numbers["t"] += len(turns)
     numbers["a"] += sum(v.on_ns < start_ns for v in scene.voices)
     for draft in settled:
         kind = draft.id[0]
@@ -232,7 +239,6 @@ def _carry_on(found: Reckoning, own: Sequence[Entry], start_ns: int, cut_at_ns: 
     for at, name, n in page.counted:
         if at < start_ns:
             counts[name] = counts.get(name, 0) + n
-    before = [t for t in page.talk.turns if t.start_ns < start_ns]
     values = [latency for at, latency in page.latencies if at < start_ns]
     same = {*values, past.same_latency_ns} if past.latencies else set(values)
     voices = [v for v in scene.voices if v.on_ns < start_ns]
@@ -247,7 +253,7 @@ def _carry_on(found: Reckoning, own: Sequence[Entry], start_ns: int, cut_at_ns: 
         counts=counts,
         talk_ns=talk_so_far(page, start_ns),
         other_speech_ns=other_speech_so_far(page, start_ns),
-        edge_seen=past.edge_seen or any(u.off_ns is not None and not u.inferred for t in before for u in t.utterances),
+        edge_seen=past.edge_seen or any(u.off_ns is not None and not u.inferred for t in turns for u in t.utterances),
         caller_spoke=caller_spoke(page),
         agent_asked=past.agent_asked or any(r.first_ns < cut_at_ns for r in page.scene.facts.runs.values()),
         latencies=past.latencies + len(values),

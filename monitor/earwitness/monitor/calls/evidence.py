@@ -39,10 +39,10 @@ def gather(entries: Iterable[Entry], facts: Facts | None = None) -> Facts:
     return facts
 
 
-def gather_lasting(entries: Iterable[Entry], facts: Facts) -> Facts:
+def gather_lasting(entries: Iterable[Entry], facts: Facts, *, known: bool = False) -> Facts:
     """The same, but only for what lasts beyond a chapter (``carry.residue``): cheaper, and of no use for anything
-    else."""
-    find = _LASTING.get
+    else. ``known``: of which kinds of evidence there are and who takes part, they say nothing new."""
+    find = (_LASTING_OTHERS if known else _LASTING).get
     for entry in entries:
         reader = find(entry[3].kind)
         if reader is not None:
@@ -367,3 +367,9 @@ _CALLER_HAD = {kind: f"caller:{kind}" for kind in get_args(Evidence)}
 _PASSING = frozenset({"stage", "response", "agent_text", "turn_ended", "classifier"})
 """Kinds of which nothing lasts beyond a chapter."""
 _LASTING = {kind: reader for kind, reader in _READERS.items() if kind not in _PASSING} | {"playout": _was_played}
+_LASTING_OTHERS = {
+    kind: reader
+    for kind, reader in _LASTING.items()
+    if kind not in ("speech_started", "speech_ended", "transcript", "playout")
+}
+"""The same but for those that last only by being the first of their kind."""

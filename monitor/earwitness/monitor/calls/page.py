@@ -45,6 +45,8 @@ class Page:
     """Stretches of the call so far in which audio reached nobody."""
     before_ns: int = NEVER
     """What begins from then on need not be written."""
+    told_before_ns: int = NEVER
+    """Nor service metrics that were told from then on."""
     drafts: list[Draft] = field(default_factory=list[Draft])
     counted: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
     """Counted facts: where, which, how many."""

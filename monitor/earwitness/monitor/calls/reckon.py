@@ -22,6 +22,7 @@ from earwitness.monitor.calls.silence import Stretch, dead_air
 from earwitness.monitor.calls.turn_records import write_turns
 from earwitness.monitor.calls.turns import follow
 from earwitness.monitor.calls.unheard import unheard_audio
+from earwitness.monitor.contract.records import StageSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +51,14 @@ def lay_out(facts: Facts, carry: Carry, bounds: Bounds, *, as_of_ns: int, over: 
     return Page(scene, talk, carry, wall_ns, cause, unheard_audio(scene, carry, cause))
 
 
-def reckon_before(page: Page, moment_ns: int) -> Reckoning:
-    """Of the records of a page those that begin before a moment, and not the call's."""
-    page.before_ns = moment_ns
+def reckon_before(page: Page, moment_ns: int, told_ns: int) -> Reckoning:
+    """Of the records of a page those that begin before a moment, and not the call's; of service metrics, which lie
+    where they are told, those that were told before ``told_ns``."""
+    page.before_ns, page.told_before_ns = moment_ns, told_ns
     _, stretches = _write(page)
-    page.drafts = [draft for draft in page.drafts if draft.place_ns < moment_ns]
+    page.drafts = [
+        draft for draft in page.drafts if draft.place_ns < (told_ns if draft.kind is StageSample else moment_ns)
+    ]
     return Reckoning(page, stretches)
 
 

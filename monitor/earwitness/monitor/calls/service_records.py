@@ -73,13 +73,13 @@ def write_stages(page: Page) -> None:
     for at, source, seq, e in facts.stages[known.count :]:
         known.drafts.append(_stage(page, known, e, at, f"m:{source}:{seq}"))
     known.count = len(facts.stages)
-    page.drafts += known.drafts[: bisect_left(known.drafts, page.before_ns, key=_place)]
+    page.drafts += known.drafts[: bisect_left(known.drafts, page.told_before_ns, key=_place)]
     for at in known.invalid:
         page.count("invalid", at)
     if page.scene.over:
         facts.stages_known = StagesKnown()
     for run in facts.runs.values():
-        if run.first_ns < page.before_ns:
+        if run.first_ns < page.told_before_ns:
             _model_duration(page, run)
 
 

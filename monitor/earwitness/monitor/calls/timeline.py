@@ -21,11 +21,13 @@ from earwitness.monitor.calls.end import end_of
 from earwitness.monitor.calls.evidence import gather
 from earwitness.monitor.calls.facts import Entry, Facts
 from earwitness.monitor.calls.haste import WAITING, Floor, floor_of
+from earwitness.monitor.calls.onsets import Onset
 from earwitness.monitor.calls.page import NEVER
 from earwitness.monitor.calls.parting import goes_on_behind
 from earwitness.monitor.calls.published import Published
 from earwitness.monitor.calls.reckon import Reckoning, reckon
 from earwitness.monitor.calls.shelf import packed, shelve_events
+from earwitness.monitor.calls.strides import ahead_of, learnt_of_all, reaches_back
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.contract.wire import UnreadableRecord
@@ -75,6 +77,8 @@ class CallTimeline:
         self._late = 0
         self._looked_ns = -1
         """Up to which moment cuts were looked for: an event from before that may undo what was found."""
+        self._step_by_step_ns = -1
+        """Up to which onset each is looked at by itself."""
         self._chapters = [Chapter(Carry())]
         self._records = CallRecords(call_id, bounds)
         self._facts: Facts | None = None
@@ -306,47 +310,48 @@ class CallTimeline:
         """Begin new chapters wherever the call can be cut by then."""
         self._looked_ns = max(self._looked_ns, upto_ns)
         passed_ns = max(upto_ns - PATIENCE_NS, min(upto_ns, self.last_at_ns - 1))
-        while (onset := self._next_onset(passed_ns - LOOK_AHEAD_NS)) is not None:
-            at, edge = onset
-            chapter, judged = self._chapters[-1], at + LOOK_AHEAD_NS
-            count, facts = self._facts_of(chapter.carry, judged)
-            if count < chapter.patience:
-                continue
-            own = self._entries[:count]
-            wall = self.started_wall_ns or 0
-            found = cut_here(own, facts, chapter.carry, self.bounds, edge, as_of_ns=judged, wall_ns=wall)
-            if found is None:
-                chapter.fails(count)
-                continue
-            carry, chapter.settled = found
-            self._chapters.append(Chapter(carry, judged))
-            self._chapters[-1].look_anew()
-            gone = bisect_left(self._entries, carry.cut_at_ns, key=_moment)
-            chapter.events = shelve_events(self._entries[:gone])
-            del self._entries[:gone]
-            self._facts, self._read = (facts, count - gone) if goes_on_behind(facts, carry.cut_at_ns) else (None, 0)
-            self._records.settle(chapter)
+        upto_ns = passed_ns - LOOK_AHEAD_NS
+        while (onset := self._chapters[-1].next_onset(self._entries, upto_ns, self.bounds.match_ns)) is not None:
+            further = self._further_than(onset, upto_ns)
+            if further is None or not self._cut_at(further):
+                self._cut_at(onset, last_try=True)
 
-    def _next_onset(self, upto_ns: int) -> tuple[int, int] | None:
-        """The next onset of caller speech at which no cut was tried yet; of several kinds of evidence the first."""
-        chapter, entries = self._chapters[-1], self._entries
-        if upto_ns <= chapter.looked_ns:
+    def _cut_at(self, onset: Onset, *, last_try: bool = False) -> bool:
+        """Begin a new chapter at an onset, if the call can be cut there."""
+        chapter, judged = self._chapters[-1], onset.at_ns + LOOK_AHEAD_NS
+        count, facts = self._facts_of(chapter.carry, judged)
+        if count < chapter.patience:
+            return False
+        own, wall = self._entries[:count], self.started_wall_ns or 0
+        found = cut_here(own, facts, chapter.carry, self.bounds, onset.edge_ns, as_of_ns=judged, wall_ns=wall)
+        if found is None:
+            if last_try:
+                chapter.fails(count)
+            return False
+        carry, chapter.settled = found
+        self._chapters.append(Chapter(carry, judged))
+        self._chapters[-1].look_anew()
+        gone = bisect_left(self._entries, carry.cut_at_ns, key=_moment)
+        chapter.fresh = self._entries[:gone]
+        del self._entries[:gone]
+        self._facts, self._read = (facts, count - gone) if goes_on_behind(facts, carry.cut_at_ns) else (None, 0)
+        self._records.settle(chapter)
+        return True
+
+    def _further_than(self, onset: Onset, upto_ns: int) -> Onset | None:
+        """An onset behind this one at which a cut makes up for all that could be made before it."""
+        if onset.at_ns <= self._step_by_step_ns:
             return None
-        first = bisect_right(entries, chapter.looked_ns, key=_moment)
-        for n in range(first, len(entries)):
-            at, _, _, event = entries[n]
-            if at > upto_ns:
-                break
-            if event.kind != "speech_started" or event.party != "caller":
-                continue
-            edge = event.edge_ns + at - event.at_ns
-            if edge <= chapter.edge_ns + self.bounds.match_ns:
-                continue
-            chapter.looked_ns = chapter.tried_ns = at
-            chapter.edge_ns = edge
-            return at, edge
-        chapter.looked_ns = upto_ns
-        return None
+        chapter = self._chapters[-1]
+        ahead = ahead_of(self._entries, chapter, onset, upto_ns, self.bounds)
+        if not ahead:
+            return None
+        last, carry = ahead[-1], chapter.carry
+        _, facts = self._facts_of(carry, last.at_ns + LOOK_AHEAD_NS)
+        if learnt_of_all(facts, carry.facts):
+            return None
+        self._step_by_step_ns = last.at_ns
+        return None if reaches_back(facts, ahead[:-1], self.bounds) else last
 
     def _undo_cuts(self, at: int) -> None:
         """An event that came late takes back the cuts that were judged without it."""
@@ -369,10 +374,12 @@ class CallTimeline:
         chapter.look_anew()
 
     def _let_go(self) -> None:
-        """Forget the events of chapters that no event can reach any more."""
+        """Forget the events of chapters that no event can reach any more, and put the others' away."""
         safe = self.last_at_ns - self.bounds.reorder_ns
         while len(self._chapters) > 1 and self._chapters[1].judged_ns < safe:
             self._chapters.pop(0)
+        for chapter in self._chapters:
+            chapter.put_away()
 
 
 def _place(entry: Entry) -> tuple[int, str, int]:
