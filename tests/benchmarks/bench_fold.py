@@ -24,6 +24,7 @@ from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.partition_state import PartitionState
 from earwitness.consumers.state_slots import Slots
 from earwitness.consumers.timeline import TimelineHandler
+from earwitness.monitor.calls import whole_call
 from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.records import AnyRecord, Turn
@@ -134,6 +135,25 @@ def bench_fold(name: str, sent: Sequence[Sent], batch: int) -> None:
     )
 
 
+def bench_whole(name: str, sent: Sequence[Sent]) -> None:
+    """Calls that are over, each decoded and folded at once, as `earwitness analyze` does: records and no windows."""
+    calls: dict[str, list[bytes]] = {}
+    for one in sent:
+        calls.setdefault(one.call_id, []).append(one.payload)
+    decode_s = fold_s = 0.0
+    for payloads in calls.values():
+        began = time.process_time()
+        events = [decode_event_fast(payload) for payload in payloads]
+        decode_s += (decoded := time.process_time()) - began
+        assert whole_call.fold(events)
+        fold_s += time.process_time() - decoded
+    decode, count, whole = (s / len(sent) * 1e6 for s in (decode_s, 0.0, decode_s + fold_s))
+    print(
+        f"  {name:34} {'whole':>6} {len(sent):8} {decode:8.2f} {whole - decode:8.2f} {count:8.2f} {whole:8.2f}"
+        f" {whole / decode:8.1f}"
+    )
+
+
 def bench_memory(calls: int, length_s: float) -> None:
     """What open calls take, at hand and laid aside, each in a process of its own: resident memory beyond what a few
     calls take, with all that a worker knows of them (what was published, what of it is saved, the events since); and
@@ -148,7 +168,7 @@ def bench_memory(calls: int, length_s: float) -> None:
 
 
 def bench_asleep(calls: int, length_s: float) -> None:
-    """What it costs that calls sleep, in a process that looks for garbage as seldom as a worker's does."""
+    """What it costs that calls sleep, in a process of its own."""
     awake, asleep = _in_a_process(f"asleep_us({calls}, {length_s})")
     print(f"  {calls} open calls of {length_s:.0f} s, batches of 50: {awake:.1f} us of CPU an event at hand,", end="")
     print(f" {asleep:.1f} us where each sleeps between two looks: {asleep / awake:.2f} times")
@@ -267,7 +287,9 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=1_000)
     parser.add_argument("--memory-calls", type=int, default=400)
     given = parser.parse_args()
-    print("fold, us of CPU an event (windows of 1 min to 24 h are read; batches of 2000: by a worker that is behind)")
+    collect_seldom()
+    print("fold, us of CPU an event (windows of 1 min to 24 h are read; batches of 2000: by a worker that is behind;")
+    print("      whole: calls that are over, at once, without windows)")
     print(f"  {'calls':34} {'batch':>6} {'events':>8} {'decode':>8} {'fold':>8} {'windows':>8} {'all':>8} {'ratio':>8}")
     for batch in (1, 50, 2_000):
         bench_fold("demo, 1 call of 1 min", demo_calls(1, 60, 0), batch)
@@ -276,6 +298,8 @@ def main() -> None:
     bench_fold("demo, 100 calls of 1 min in 2 min", demo_calls(100, 60, 60), 2_000)
     bench_fold("demo, 10,000 open calls, 1 s of each", demo_calls(10_000, 1, 2, ended=False), 2_000)
     bench_fold("synthetic, 300 calls in 10 min", synthetic_calls(300), 2_000)
+    bench_whole("demo, 100 calls of 2 min", demo_calls(100, 120, 60))
+    bench_whole("demo, 10 calls of 20 min", demo_calls(10, 1_200, 60))
     print("memory")
     bench_memory(given.memory_calls, 60)
     bench_memory(given.memory_calls, 120)

@@ -35,8 +35,9 @@ AT_ONCE: Final = frozenset({"call_started", "call_ended"})
 _APART: Final = LEARNT_LATER | {"call_started"}
 WAITING_NS: Final = 10 * S
 """How long at most any other event waits, on a busy worker, for the next look at its call."""
-LAGGING_NS: Final = 30 * S
-"""The same for all events of a worker that is behind: what it finds is old in any case."""
+LAGGING_NS: Final = 60 * S
+"""The same for all events of a worker that is behind: what it finds is old in any case, and the more of a call is read
+at once the less it costs."""
 TURNED_BACK_NS: Final = 60 * S
 """What arrives so long before what came already tells that the log's clock was set back: a broker's may be, or another
 broker's be right again. Of several brokers each has its own, a little apart."""
