@@ -27,6 +27,10 @@ def frame_class(name: str) -> type[Any] | None:
     return found if isinstance(found, type) else None
 
 
+AUDIO_IN: Final = frame_class("InputAudioRawFrame") or type(None)
+"""The caller's audio."""
+
+
 def optional_class(module: str, name: str) -> type[Any] | None:
     """A class of an optional or moved module, if it can be imported."""
     try:

@@ -17,7 +17,7 @@ from earwitness.processors.clock import CallClock
 from earwitness.processors.facts.families import Families
 from earwitness.processors.facts.shared import Moments
 from earwitness.processors.facts.tools import TRANSFER_TOOLS
-from earwitness.processors.frames import FIRST_PUSH_ONLY, UPSTREAM, frame_class
+from earwitness.processors.frames import AUDIO_IN, FIRST_PUSH_ONLY, UPSTREAM
 from earwitness.processors.hooks import Hooks
 from earwitness.processors.identity import Identity
 from earwitness.processors.pipeline_parts import Parts, parts_of, parts_of_worker
@@ -30,7 +30,6 @@ REMEMBERED: Final = 4_096
 
 _EARLY: Final = frozenset({"StartFrame", "MetricsFrame", "SpeechControlParamsFrame", "ClientConnectedFrame"})
 """Frames that may come before the pipeline has started."""
-_AUDIO_IN: Final = frame_class("InputAudioRawFrame") or type(None)
 
 
 class CallObserver(BaseObserver):
@@ -147,7 +146,7 @@ class CallObserver(BaseObserver):
         kind: type[Any] = frame.__class__
         is_audio = self._audio_types.get(kind)
         if is_audio is None:
-            is_audio = self._audio_types[kind] = issubclass(kind, _AUDIO_IN)
+            is_audio = self._audio_types[kind] = issubclass(kind, AUDIO_IN)
         at_ns = data.timestamp
         if is_audio:
             due_ns = self._now.agenda.next_ns

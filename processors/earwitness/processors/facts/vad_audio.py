@@ -13,9 +13,8 @@ from typing import Any, Final, NamedTuple
 from earwitness.monitor.audio.sample_clock import SampleClock
 from earwitness.processors.bursts import Bursts
 from earwitness.processors.facts.shared import SECOND
-from earwitness.processors.frames import frame_class
+from earwitness.processors.frames import AUDIO_IN, frame_class
 
-_AUDIO: Final = frame_class("InputAudioRawFrame") or type(None)
 _SAYS: Final = tuple(
     kind
     for name in ("VADUserStartedSpeakingFrame", "VADUserStoppedSpeakingFrame")
@@ -59,7 +58,7 @@ class VadAudio:
 
     def looked_at(self, _: Any, frame: Any) -> None:
         """The VAD's processor takes a frame up."""
-        if not isinstance(frame, _AUDIO):
+        if not isinstance(frame, AUDIO_IN):
             return
         try:
             audio: Any = frame
