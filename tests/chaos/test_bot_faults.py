@@ -7,7 +7,6 @@ import asyncio
 import signal
 import time
 import uuid
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from earwitness.monitor.log.topics import topic_specs
 
 pytestmark = [pytest.mark.kafka, pytest.mark.pipecat, pytest.mark.realtime, pytest.mark.timeout(600)]
 
-Specs = Callable[[str], dict[str, str]]
 LINGER_S = 0.2
 SLACK_S = 3.0
 """How much later than it should a starved machine may run the writer's thread. Virtual time holds the exact bound."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from data.ladder import Call, Spans
 
-NEAR_S = 0.5
-
 
 @dataclass
 class Score:

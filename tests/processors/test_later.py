@@ -50,33 +50,18 @@ def speak(recorder: Recorder) -> None:
         recorder.emit(Tool, number, tool_call_id="t", name="find", phase="started", arguments=text)
 
 
-def values(log: MemoryLog) -> list[bytes]:
-    async def read() -> list[bytes]:
-        reader = await log.reader("earwitness.events")
-        return [entry.value or b"" for entry in await reader.poll(timeout_s=0, max_records=1_000_000)]
-
-    return asyncio.run(read())
-
-
-class OpenLog(MemoryLog):
-    async def open(self) -> OpenLog:
-        return self
-
-    async def close(self) -> None: ...
-
-
-def test_the_same_events_in_the_same_order_as_if_they_had_been_made_at_once(tmp_path: Path) -> None:
-    redactor, plain, log = Redaction(SECRET), MemorySink(), OpenLog()
+def test_the_same_events_in_the_same_order_as_if_they_had_been_made_at_once(tmp_path: Path, moody: Any) -> None:
+    redactor, plain, log = Redaction(SECRET), MemorySink(), moody()
     writer = Writer(settings(tmp_path), log.open)
     for sink in (plain, writer):
         speak(Recorder("call", sink=sink, redactor=redactor, clock=Dates(), per_second=1e9, burst=1e9))
     assert writer.flush_now(30.0)
     writer.close(5.0)
 
-    assert values(log) == [item.payload for item in plain.items]
+    assert asyncio.run(log.values()) == [item.payload for item in plain.items]
 
 
-def test_what_takes_long_is_redacted_in_the_writers_thread_and_nothing_else_is(tmp_path: Path) -> None:
+def test_what_takes_long_is_redacted_in_the_writers_thread_and_nothing_else_is(tmp_path: Path, moody: Any) -> None:
     there: list[tuple[int, str]] = []
 
     class Watched(Redaction):
@@ -87,7 +72,7 @@ def test_what_takes_long_is_redacted_in_the_writers_thread_and_nothing_else_is(t
         def for_another_thread(self) -> Watched:
             return Watched(SECRET)
 
-    log = OpenLog()
+    log = moody()
     writer = Writer(settings(tmp_path), log.open)
     recorder = Recorder("call", sink=writer, redactor=Watched(SECRET), clock=Dates())
     for text in TEXTS:
@@ -117,8 +102,8 @@ def test_what_waits_has_no_bytes_and_is_spooled_redacted_only(tmp_path: Path) ->
     assert spooled.count(b"<digits:") + spooled.count(b"<phone:") == 2
 
 
-def test_a_process_that_ends_with_no_thread_left_makes_what_waits(tmp_path: Path) -> None:
-    writer = Writer(settings(tmp_path), OpenLog().open)
+def test_a_process_that_ends_with_no_thread_left_makes_what_waits(tmp_path: Path, moody: Any) -> None:
+    writer = Writer(settings(tmp_path), moody().open)
     writer.flush_now(1.0)
     writer._thread = threading.Thread()  # never started: the writer's own does not come up
     recorder = Recorder("call", sink=writer, redactor=Redaction(SECRET), clock=Dates())
@@ -131,8 +116,8 @@ def test_a_process_that_ends_with_no_thread_left_makes_what_waits(tmp_path: Path
     assert NUMBER.encode() not in spooled
 
 
-def test_more_than_an_exit_has_time_for_is_redacted_at_once(tmp_path: Path) -> None:
-    writer = Writer(settings(tmp_path), OpenLog().open)
+def test_more_than_an_exit_has_time_for_is_redacted_at_once(tmp_path: Path, moody: Any) -> None:
+    writer = Writer(settings(tmp_path), moody().open)
     head = Outbound("call", "bot", 0, "transcript", 0, 0, b"")
 
     assert not writer.put_unredacted(Unredacted(head, MOST_UNREDACTED_BYTES + 1, lambda: b"{}"))
@@ -185,8 +170,8 @@ def test_what_takes_long(text: str, long: bool) -> None:
     assert not Redaction(SECRET, extra=[("id", "x+")]).takes_long("transcript", {"text": text})
 
 
-def test_what_is_no_event_is_counted_at_once(tmp_path: Path) -> None:
-    writer = Writer(settings(tmp_path), OpenLog().open)
+def test_what_is_no_event_is_counted_at_once(tmp_path: Path, moody: Any) -> None:
+    writer = Writer(settings(tmp_path), moody().open)
     recorder = Recorder("call", sink=writer, redactor=Redaction(SECRET), clock=Dates())
 
     assert recorder.emit(Transcript, 1, party="nobody", text=LONG, final=True) is None

@@ -145,11 +145,11 @@ class RecordedTrack:
         self._follow(chunks[0])
         first = self._clock.end
         for chunk in chunks:
-            self._clock.arrived(len(chunk.audio) // (2 * chunk.channels), chunk.arrival_ns)
+            self._clock.arrived(chunk.samples, chunk.arrival_ns)
         self._recording.settle(self._clock.at_ns(first))
         for chunk in chunks:
             self._lay(chunk, self._clock.at_ns(first))
-            first += len(chunk.audio) // (2 * chunk.channels)
+            first += chunk.samples
         self._recording.settle(chunks[-1].arrival_ns)
 
     def _follow(self, chunk: Chunk) -> None:

@@ -97,7 +97,7 @@ class Tap:
         self._pending.append(item)
         if isinstance(item, Chunk):
             self._pending_bytes += len(item.audio)
-            duration_s = len(item.audio) / (2 * max(1, item.channels) * max(1, item.rate_hz))
+            duration_s = item.duration_ns / 1e9
             self._pending_s += duration_s
             if self._party == "caller":  # the agent's transport takes audio as fast as it likes
                 self._bursting = self._bursts.heard(duration_s, item.arrival_ns)

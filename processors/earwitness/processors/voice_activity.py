@@ -33,8 +33,13 @@ class Chunk:
     participant: str | None = None
 
     @property
+    def samples(self) -> int:
+        """Of each channel."""
+        return len(self.audio) // (2 * max(1, self.channels))
+
+    @property
     def duration_ns(self) -> int:
-        return len(self.audio) // (2 * max(1, self.channels)) * 1_000_000_000 // max(1, self.rate_hz)
+        return self.samples * 1_000_000_000 // max(1, self.rate_hz)
 
 
 @dataclass(frozen=True, slots=True)
