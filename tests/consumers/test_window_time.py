@@ -65,7 +65,7 @@ async def test_d12_a_turn_counts_where_it_happened_and_is_late_only_after_its_mi
 
 
 async def test_an_outages_events_come_late_and_give_the_windows_that_they_would_have_given(
-    site: Any, make_bot: Any, clock: Any
+    site: Any, make_bot: Any
 ) -> None:
     """Arrival order changes no result: two minutes of a bot's events wait on its disk while others go on."""
     away = make_bot("c1").start().asks(2).asks(20).asks(40)

@@ -198,7 +198,7 @@ async def test_an_impatient_worker_raises_what_the_log_raises(site: Any, make_bo
         await worker.step(0)
 
 
-async def test_records_that_retention_took_are_told_to_the_handler(site: Any, make_bot: Any) -> None:
+async def test_records_that_retention_took_are_told_to_the_handler(site: Any) -> None:
     handler = Echo()
     log = MemoryLog(clock_ns=site.clock)
     reader = await log.reader(EVENTS)

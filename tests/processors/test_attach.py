@@ -146,7 +146,7 @@ def test_a_worker_that_is_watched_already_is_watched_once(monkeypatch: pytest.Mo
     assert [event.kind for event in sink.events].count("call_started") == 1
 
 
-def test_attached_while_the_call_goes_on_it_reports_from_there(run_call: RunCall) -> None:
+def test_attached_while_the_call_goes_on_it_reports_from_there() -> None:
     sink = MemorySink()
 
     def late(call: Any) -> None:
@@ -241,7 +241,7 @@ def test_the_application_tells_of_the_line_what_no_transport_does(run_call: RunC
     assert {event.source for event in call.of(Transport)} == {"app"}
 
 
-def test_what_the_application_knows_before_the_call_begins_comes_behind_its_beginning(run_call: RunCall) -> None:
+def test_what_the_application_knows_before_the_call_begins_comes_behind_its_beginning() -> None:
     witness = Witness(
         "a", sink=(sink := MemorySink()), redactor=NoRedaction(), settings=BotSettings.from_env({}, taps=False)
     )

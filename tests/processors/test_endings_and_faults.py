@@ -203,7 +203,7 @@ def test_a40_an_exception_in_a_handler_is_counted_and_the_frames_behind_it_are_s
     assert call.of(Health)[-1].observer_errors == len(boom)
 
 
-def test_a40_an_observer_that_never_sees_a_frame_says_so(run_call: RunCall) -> None:
+def test_a40_an_observer_that_never_sees_a_frame_says_so() -> None:
     """As Pipecat did when an observer was added to a worker whose set of observers was empty."""
 
     def deaf(call: Any) -> None:

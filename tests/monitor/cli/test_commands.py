@@ -227,7 +227,7 @@ def kept_days(path: str) -> float:
     return asyncio.run(look())
 
 
-def test_retention_that_is_set_when_topics_are_made_holds_for_bots(tmp_path: Path, capsys: Capture) -> None:
+def test_retention_that_is_set_when_topics_are_made_holds_for_bots(tmp_path: Path) -> None:
     path = str(tmp_path / "new.db")
     assert main(["topics", "create", "--log", path]) == 0
     assert kept_days(path) == 8
@@ -245,7 +245,7 @@ def test_the_setup_file_and_the_schemas_are_printed(capsys: Capture) -> None:
     assert json.loads(capsys.readouterr().out)["title"].startswith("Earwitness record")
 
 
-def test_doctor_finds_what_is_wrong_and_says_how_to_mend_it(log_path: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_doctor_finds_what_is_wrong_and_says_how_to_mend_it(log_path: Path, capsys: Capture) -> None:
     assert main(["doctor", "--log", str(log_path)]) == 0
     said = capsys.readouterr().out
     assert "5 topics as they should be" in said

@@ -95,7 +95,7 @@ def asked(url: str) -> tuple[int, str]:
 
 @pytest.mark.realtime
 def test_a_relay_whose_target_is_away_waits_says_so_and_ends_at_a_signal(
-    relay: tuple[subprocess.Popen[str], str], log_path: Path, capsys: Capture
+    relay: tuple[subprocess.Popen[str], str],
 ) -> None:
     process, page = relay
     status, text = asked(f"{page}/readyz")
