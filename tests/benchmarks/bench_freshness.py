@@ -4,8 +4,8 @@
 
 Calls go on in real time on a real Kafka, at that many events a second; their events are sent in batches of the writer's
 linger, by a process of its own, and one monitor reads them. What is told: the age of each answer's latency when the
-window has it (a scrape of ``/metrics`` then shows it), the part of it that lies before the log has the event, and the
-wait from there to the next evaluation of alerts. Prints, judges nothing.
+window has it (a scrape of ``/metrics`` then shows it), the part of it that lies before the log has the event, and how
+far the ticks are apart at which alerts may look. Prints, judges nothing.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ async def bench(bootstrap: str, events_per_s: int, length_s: float) -> None:
     heard = [one for one in windows.found_ns if one[1] >= begin_ns + PERIOD_NS and one in on_log_ns]
     for where, there_ns in (("log", on_log_ns), ("worker", read_ns), ("window", windows.found_ns)):
         told(f"from an answer's first frame to the {where}", [(there_ns[one] - one[1]) / S for one in heard])
-    told("from one evaluation of alerts to the next", [(b - a) / S for a, b in pairwise(ticks_ns)])
+    told("from one tick to the next", [(b - a) / S for a, b in pairwise(ticks_ns)])
 
 
 def main() -> None:
