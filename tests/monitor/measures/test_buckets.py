@@ -7,9 +7,10 @@ from collections import Counter
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from slots_of import value_slots
 
 from earwitness.monitor.measures.buckets import KEPT_STEPS, OPEN_STEPS, WORTH_PACKING, Buckets, Tier
-from earwitness.monitor.measures.histogram import default_binning, value_slots
+from earwitness.monitor.measures.histogram import default_binning
 from earwitness.monitor.measures.journal import worked_in
 from earwitness.monitor.measures.running import RunningWindow
 from earwitness.monitor.measures.slots import AT_LEAST, CENSORED, COUNT, ELIGIBLE, STRIDE, VALUES

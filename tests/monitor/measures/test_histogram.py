@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from earwitness.monitor.measures.histogram import PERMILLES, Binning, Histogram, UnlikeHistograms, default_binning
+from earwitness.monitor.measures.histogram import PERMILLES, Binning, Histogram, default_binning
+from earwitness.monitor.measures.journal import worked_in
 from earwitness.monitor.measures.reading import Quantile
+from earwitness.monitor.measures.slots import AT_LEAST, CENSORED, VALUES
+from earwitness.monitor.measures.sums import NOTHING, Sums, added
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -18,13 +22,19 @@ DURATIONS_NS = st.integers(MS + 1, 600 * S)
 MANY = {**PERMILLES, "p999": 999}
 
 
-def histogram_of(values_ns: list[int], waits_ns: list[int] | None = None) -> Histogram:
-    histogram = Histogram()
-    for value in values_ns:
-        histogram.add_value(value)
-    for wait in waits_ns or []:
-        histogram.add_censored(wait)
-    return histogram
+def sums_of(values_ns: Sequence[int], waits_ns: Sequence[int] = (), bounds_ns: Sequence[int] = ()) -> Sums:
+    """As windows keep them: measured values, waits in vain, lower bounds."""
+    noted = [(VALUES, value) for value in values_ns]
+    noted += [(CENSORED, wait) for wait in waits_ns] + [(AT_LEAST, bound) for bound in bounds_ns]
+    return worked_in([number for pair in noted for number in pair], default_binning())
+
+
+def read(sums: Sums) -> Histogram:
+    return Histogram(dict(zip(sums.keys.tolist(), sums.amounts.tolist(), strict=True)))
+
+
+def histogram_of(values_ns: Sequence[int], waits_ns: Sequence[int] = ()) -> Histogram:
+    return read(sums_of(values_ns, waits_ns))
 
 
 @given(st.lists(DURATIONS_NS, min_size=1, max_size=300))
@@ -66,12 +76,12 @@ def test_percentiles_a_thousand_merges_deep_are_within_one_percent_the_unanswere
     draw = random.Random(5)
     values_ns = draw.sample(latencies_ns(shape), 20_000)
     waits_ns = [round(draw.uniform(1, 90) * S) for _ in range(round(len(values_ns) * unanswered))]
-    merged = Histogram()
+    merged = NOTHING
     for part in range(1_000):
-        merged.merge(histogram_of(values_ns[part::1_000], waits_ns[part::1_000]))
-    found = merged.quantiles(MANY)
+        merged = added((merged, sums_of(values_ns[part::1_000], waits_ns[part::1_000])))
+    found = read(merged).quantiles(MANY)
 
-    assert merged.n == len(values_ns) + len(waits_ns)
+    assert read(merged).n == len(values_ns) + len(waits_ns)
     for name, permille in MANY.items():
         wanted = exact(values_ns, waits_ns, permille)
         if wanted.value_s is not None:
@@ -89,8 +99,7 @@ def test_order_and_split_change_no_bit(values_ns: list[int], waits_ns: list[int]
     whole = histogram_of(values_ns, waits_ns)
     shuffled = data.draw(st.permutations(values_ns))
     cut = data.draw(st.integers(0, len(values_ns)))
-    parts = histogram_of(shuffled[cut:])
-    parts.merge(histogram_of(shuffled[:cut], waits_ns))
+    parts = read(added((sums_of(shuffled[cut:]), sums_of(shuffled[:cut], waits_ns))))
 
     assert parts.counts == whole.counts
     assert parts.quantiles() == whole.quantiles()
@@ -98,42 +107,32 @@ def test_order_and_split_change_no_bit(values_ns: list[int], waits_ns: list[int]
 
 @given(st.lists(st.integers(-3 * S // 10, 700 * S)), st.lists(st.integers(-3 * S // 10, 700 * S)))
 def test_what_was_merged_can_be_taken_out_exactly(kept_ns: list[int], passing_ns: list[int]) -> None:
-    histogram, passing = histogram_of(kept_ns), histogram_of(passing_ns)
-    histogram.merge(passing)
-    histogram.subtract(passing)
+    passing = sums_of(passing_ns)
+    both = added((sums_of(kept_ns), passing))
 
-    assert histogram.counts == histogram_of(kept_ns).counts
+    assert read(added((both, passing.negated()))).counts == histogram_of(kept_ns).counts
 
 
 def test_a_thousand_merges_deep_nothing_is_lost() -> None:
     draw = random.Random(3)
     values_ns = [draw.randint(1, 650 * S) for _ in range(3_000)]
-    merged = Histogram()
+    merged = NOTHING
     for i in range(1_000):
-        merged.merge(histogram_of(values_ns[i::1_000]))
+        merged = added((merged, sums_of(values_ns[i::1_000])))
 
-    assert merged.counts == histogram_of(values_ns).counts
-    assert merged.sum_ns == sum(values_ns)
+    assert read(merged).counts == histogram_of(values_ns).counts
+    assert read(merged).sum_ns == sum(values_ns)
 
 
 def test_d18_pooled_percentiles_are_of_the_pooled_values_not_means_of_percentiles() -> None:
-    pooled = histogram_of([S // 2] * 99 + [5 * S])
-    pooled.merge(histogram_of([4 * S] * 10))
+    pooled = added((sums_of([S // 2] * 99 + [5 * S]), sums_of([4 * S] * 10)))
 
-    assert pooled.quantiles()["p95"].value_s == pytest.approx(4.0, rel=0.01)
-
-
-def test_d18_histograms_of_other_bins_or_bounds_are_refused() -> None:
-    for other in (Histogram(binning=Binning("0.02")), Histogram(bounds="b-1234")):
-        with pytest.raises(UnlikeHistograms, match="cannot be added"):
-            Histogram().merge(other)
-        with pytest.raises(UnlikeHistograms):
-            Histogram().subtract(other)
+    assert read(pooled).quantiles()["p95"].value_s == pytest.approx(4.0, rel=0.01)
 
 
 def test_d19_nothing_measured_is_not_zero() -> None:
-    assert Histogram().quantiles() == {name: Quantile() for name in PERMILLES}
-    assert Histogram().n == 0
+    assert Histogram({}).quantiles() == {name: Quantile() for name in PERMILLES}
+    assert Histogram({}).n == 0
 
 
 def test_a_percentile_that_touches_a_censored_rank_is_more_than_ten_seconds() -> None:
@@ -171,8 +170,7 @@ def test_values_outside_the_log_bins_stand_for_themselves() -> None:
 
 
 def test_misses_of_a_threshold_count_the_unanswered_and_lower_bounds() -> None:
-    histogram = histogram_of([S, 2 * S, 3 * S], [S])
-    histogram.merge(Histogram({2048 + default_binning().bin_of(5 * S): 1}))
+    histogram = read(sums_of([S, 2 * S, 3 * S], [S], [5 * S]))
 
     assert histogram.over(5 * S // 2) == 3
     assert histogram.over(20 * S) == 1

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from invented_calls.effort import effort
+from slots_of import value_slots
 
 from earwitness.monitor.contract.decoder import decode_record_fast
 from earwitness.monitor.contract.records import (
@@ -32,7 +33,7 @@ from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.measures.catalogue import BY_NAME, MEASURES, parse
 from earwitness.monitor.measures.classes import kept_long
 from earwitness.monitor.measures.contributions import What, contributions
-from earwitness.monitor.measures.histogram import UnlikeHistograms, default_binning, value_slots
+from earwitness.monitor.measures.histogram import UnlikeHistograms, default_binning
 from earwitness.monitor.measures.reading import Labels, Reading
 from earwitness.monitor.measures.readout import read_out
 from earwitness.monitor.measures.windows import STEP_OF, Windows

@@ -9,7 +9,7 @@ replay changes a bit (definitions, "Latency"). Beside the bins from 1 ms to 10 m
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from functools import cache
 from itertools import accumulate
@@ -30,7 +30,7 @@ _QUARTER: Final = 1024
 
 
 class UnlikeHistograms(ValueError):
-    """Two histograms of different bins, or of different bounds, were to be merged (D18)."""
+    """What was worked out under other bounds was to be added (D18)."""
 
 
 class Binning:
@@ -94,40 +94,12 @@ class _Ranks(NamedTuple):
 
 
 class Histogram:
-    """Counts by slot with the bins that they are in; mutable, and empty where nothing was given.
+    """What the integers of one series say, by slot; none of them is 0."""
 
-    ``bounds`` is the id of the bounds under which the values were worked out.
-    """
-
-    def __init__(
-        self,
-        counts: Mapping[int, int] | None = None,
-        *,
-        binning: Binning | None = None,
-        bounds: str = "default-1",
-    ) -> None:
-        self.binning = binning or default_binning()
-        self.bounds = bounds
-        self.counts: dict[int, int] = dict(counts or {})
+    def __init__(self, counts: Mapping[int, int]) -> None:
+        self.counts = counts
+        self._binning = default_binning()
         self._ranks: _Ranks | None = None
-
-    def add_value(self, value_ns: int, times: int = 1) -> None:
-        """Count a measured value; ``times`` -1 takes it back."""
-        self._add(value_slots(value_ns, self.binning), times)
-
-    def add_censored(self, wait_ns: int, times: int = 1) -> None:
-        """Count one that waited in vain, and how long."""
-        self._add(((CENSORED + self.binning.bin_of(wait_ns), 1),), times)
-
-    def merge(self, other: Histogram) -> None:
-        """Add all of ``other``. Raises UnlikeHistograms."""
-        self._check(other)
-        self._add(other.counts.items(), 1)
-
-    def subtract(self, other: Histogram) -> None:
-        """Take all of ``other`` out again, exactly. Raises UnlikeHistograms."""
-        self._check(other)
-        self._add(other.counts.items(), -1)
 
     @property
     def answered(self) -> int:
@@ -162,7 +134,7 @@ class Histogram:
 
     def over(self, threshold_ns: int) -> int:
         """How many miss a threshold: values over it (by bin: within 1 %), the censored, and lower bounds over it."""
-        limit = self.binning.bin_of(threshold_ns)
+        limit = self._binning.bin_of(threshold_ns)
         late = sum(
             count
             for slot, count in self.counts.items()
@@ -173,12 +145,12 @@ class Histogram:
     def greatest_ns(self) -> float | None:
         """The greatest measured value, within the error of its bin; None where there is none."""
         bins = self._ranked().bins
-        return self.binning.middle_ns(bins[-1], self.counts) if bins else None
+        return self._binning.middle_ns(bins[-1], self.counts) if bins else None
 
     def more_than_ns(self) -> int:
         """What a censored percentile is at least: 10 s, or the longest wait."""
         waits = [slot - CENSORED for slot in self.counts if CENSORED <= slot < CENSORED + _QUARTER]
-        return max(LEAST_MORE_THAN_NS, self.binning.floor_ns(max(waits))) if waits else LEAST_MORE_THAN_NS
+        return max(LEAST_MORE_THAN_NS, self._binning.floor_ns(max(waits))) if waits else LEAST_MORE_THAN_NS
 
     def _quantile(self, permille: int, n: int, ranks: _Ranks) -> Quantile:
         if n == 0:
@@ -191,7 +163,7 @@ class Histogram:
         return Quantile(value_s=(low + (high - low) * thousandths / 1000) / S)
 
     def _at_rank(self, rank: int, ranks: _Ranks) -> float:
-        return self.binning.middle_ns(ranks.bins[bisect_right(ranks.passed, rank)], self.counts)
+        return self._binning.middle_ns(ranks.bins[bisect_right(ranks.passed, rank)], self.counts)
 
     def _ranked(self) -> _Ranks:
         if self._ranks is None:
@@ -201,28 +173,3 @@ class Histogram:
             censored = sum(count for slot, count in counts.items() if CENSORED <= slot < CENSORED + _QUARTER)
             self._ranks = _Ranks(bins, passed, passed[-1] if passed else 0, censored)
         return self._ranks
-
-    def _add(self, items: Iterable[tuple[int, int]], times: int) -> None:
-        self._ranks = None
-        for slot, count in items:
-            if total := self.counts.get(slot, 0) + count * times:
-                self.counts[slot] = total
-            else:
-                self.counts.pop(slot, None)
-
-    def _check(self, other: Histogram) -> None:
-        if (self.binning.id, self.bounds) != (other.binning.id, other.bounds):
-            raise UnlikeHistograms(
-                f"bins {other.binning.id} under bounds {other.bounds} cannot be added to "
-                f"{self.binning.id} under {self.bounds}"
-            )
-
-
-def value_slots(value_ns: int, binning: Binning) -> tuple[tuple[int, int], ...]:
-    """What one measured value adds, slot by slot."""
-    number = binning.bin_of(value_ns)
-    if number == 0:
-        return ((VALUES, 1), (SUM_NS, value_ns), (LOW_SUM_NS, value_ns))
-    if number == binning.high:
-        return ((VALUES + number, 1), (SUM_NS, value_ns), (HIGH_SUM_NS, value_ns))
-    return ((VALUES + number, 1), (SUM_NS, value_ns))
