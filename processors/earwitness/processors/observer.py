@@ -16,7 +16,6 @@ from earwitness.processors.backlog import Backlog
 from earwitness.processors.clock import CallClock
 from earwitness.processors.facts.families import Families
 from earwitness.processors.facts.shared import Moments
-from earwitness.processors.facts.tools import TRANSFER_TOOLS
 from earwitness.processors.frames import AUDIO_IN, FIRST_PUSH_ONLY, UPSTREAM
 from earwitness.processors.hooks import Hooks
 from earwitness.processors.identity import Identity
@@ -36,7 +35,8 @@ class CallObserver(BaseObserver):
     """Reports one call to its recorder. Add it to a worker's ``observers``, or let ``attach`` do so.
 
     ``settle`` is awaited before the last event (audio taps report what is open), ``flush`` after it; both are the
-    caller's to bound. ``describe`` gives the fields of ``call_started`` that the pipeline does not tell.
+    caller's to bound. ``describe`` gives the fields of ``call_started`` that the pipeline does not tell,
+    ``taps`` says of which sides there is one, and ``started`` is told of the moment.
     """
 
     def __init__(
@@ -45,12 +45,12 @@ class CallObserver(BaseObserver):
         clock: CallClock,
         *,
         describe: Callable[[], dict[str, Any]],
-        pulse: Pulse | None = None,
-        settle: Callable[[], Awaitable[None]] | None = None,
-        flush: Callable[[], Awaitable[None]] | None = None,
-        taps: Callable[[], tuple[bool, bool]] = lambda: (False, False),
-        started: Callable[[int], None] = lambda _: None,
-        transfer_tools: str = TRANSFER_TOOLS,
+        pulse: Pulse,
+        settle: Callable[[], Awaitable[None]],
+        flush: Callable[[], Awaitable[None]],
+        taps: Callable[[], tuple[bool, bool]],
+        started: Callable[[int], None],
+        transfer_tools: str,
     ) -> None:
         if FIRST_PUSH_ONLY:
             super().__init__(observe_every_push=False)  # pyright: ignore[reportUnknownMemberType]
@@ -73,7 +73,7 @@ class CallObserver(BaseObserver):
         self._backlog = Backlog(self)
         self._gate = QueueGate(self._only_counts, self._fault)
         self._audio_types: dict[type[Any], bool] = {}
-        self._pulse = pulse or Pulse(recorder, clock)
+        self._pulse = pulse
         self._pulse.watch(self)
         self._seen: dict[int, None] = {}
         self._held: list[Any] = []
@@ -318,8 +318,7 @@ class CallObserver(BaseObserver):
             at_ns = max(self._clock.now_ns(), self.last_frame_ns)
             self.start(at_ns)
             self._catch_up(at_ns)
-            if self._settle is not None:
-                await self._settle()
+            await self._settle()
             at_ns = max(at_ns, self._clock.now_ns())
             for family in self._families.all:
                 try:
@@ -340,8 +339,7 @@ class CallObserver(BaseObserver):
         finally:
             self._gate.take_off()
             self._hooks.detach()
-            if self._flush is not None:
-                await self._flush()
+            await self._flush()
 
     @property
     def ended(self) -> bool:
