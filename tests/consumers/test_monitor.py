@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from earwitness.consumers.monitor import Monitor, run_monitor
+from earwitness.consumers.monitor import Monitor
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.timeline import LogFold
 from earwitness.monitor.contract.records import AnyRecord
@@ -96,7 +96,7 @@ async def test_the_tick_gets_the_windows_and_the_time(site: Any, make_bot: Any) 
             stop.set()
 
     async with asyncio.timeout(60):
-        await run_monitor(site.log, QUICK, stop=stop, on_tick=on_tick, clock_ns=site.clock)
+        await Monitor(site.log, QUICK, stop=stop, on_tick=on_tick, clock_ns=site.clock).run()
 
     assert seen[-1] == (1, site.clock(), True)
 
@@ -253,7 +253,7 @@ async def test_a_stop_before_anything_came_ends_at_once(site: Any, make_bot: Any
     stop.set()
 
     async with asyncio.timeout(5):
-        await run_monitor(site.log, QUICK, stop=stop, clock_ns=site.clock)
+        await Monitor(site.log, QUICK, stop=stop, clock_ns=site.clock).run()
 
     assert await published(site) == []
     assert not await all_done(site)

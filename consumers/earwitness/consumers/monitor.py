@@ -39,25 +39,11 @@ OnTick = Callable[[Windows, int], Awaitable[None]]
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-async def run_monitor(
-    log: Log,
-    settings: MonitorSettings | None = None,
-    *,
-    stop: asyncio.Event,
-    on_tick: OnTick | None = None,
-    clock_ns: Callable[[], int] = time.time_ns,
-) -> None:
-    """Run until ``stop`` is set; then the batch in hand is finished and everything released.
+class Monitor:
+    """One monitor. ``page`` is there while it runs, where the settings want it.
 
     ``on_tick`` gets the windows and the wall time about once a second; what it raises is logged and ends nothing.
-    Raises BadInput where the metrics page cannot be served, LogError where the log cannot be read at the start.
     """
-    monitor = Monitor(log, settings or MonitorSettings(), stop=stop, on_tick=on_tick, clock_ns=clock_ns)
-    await monitor.run()
-
-
-class Monitor:
-    """One monitor. ``page`` is there while it runs, where the settings want it."""
 
     def __init__(
         self,
@@ -89,7 +75,10 @@ class Monitor:
         self._began_ns = self._tidied_ns = clock_ns()
 
     async def run(self) -> None:
-        """See `run_monitor`."""
+        """Run until ``stop`` is set; then the batch in hand is finished and everything released.
+
+        Raises BadInput where the metrics page cannot be served, LogError where the log cannot be read at the start.
+        """
         if self._settings.metrics:
             self.page = MetricsPage(
                 MonitorCollector(
