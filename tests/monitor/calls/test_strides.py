@@ -12,7 +12,7 @@ from demo_calls import HOUR_NS, demo_call
 from hypothesis import given
 from hypothesis import strategies as st
 from invented_calls.effort import effort
-from invented_calls.folded import LONG_AFTER_NS, content
+from invented_calls.folded import LONG_AFTER_NS, Uncut, content
 from invented_calls.plausible import plausible_calls
 from invented_calls.script import CALL_ID, S
 
@@ -101,6 +101,26 @@ def test_whatever_a_call_is_like_every_pace_finds_the_same(events: list[Any], ch
     cuts(far, events, chance.choice([20 * S, 60 * S, LONG_AFTER_NS]))
 
     assert content(far.records()) == content(step.records())
+
+
+@effort(60)
+@given(CHANCE)
+def test_whatever_is_told_between_an_onset_and_its_being_noticed_is_not_lost(chance: random.Random) -> None:
+    onsets = [e for e in DEMO if e.kind == "speech_started" and e.party == "caller" and e.at_ns - e.edge_ns > S // 20]
+    moved = chance.choice([e for e in DEMO if e.kind in ("stage", "tool", "response", "agent_text", "transcript")])
+    near = [e for e in onsets if abs(e.at_ns - moved.at_ns) < 20 * S]
+    onset = chance.choice(near or onsets)
+    at_ns = (onset.at_ns + onset.edge_ns) // 2
+    told = msgspec.structs.replace(moved, at_ns=at_ns, wall_ns=moved.wall_ns + at_ns - moved.at_ns)
+    events = sorted([*[e for e in DEMO if e is not moved], told], key=lambda e: (e.at_ns, e.source, e.seq))
+
+    live, whole = CallTimeline(told.call_id), Uncut(told.call_id)
+    cuts(live, events, S)
+    for event in events:
+        whole.add(event)
+    whole.advance(LONG_AFTER_NS)
+
+    assert content(live.records()) == content(whole.records())
 
 
 AHEAD = [Onset(20 * S, 20 * S - S // 5), Onset(30 * S, 30 * S - S // 5)]

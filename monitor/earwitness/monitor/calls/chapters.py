@@ -49,8 +49,8 @@ def cut_here(
     if not _past_is_done(page, facts, start, cut_at):
         return None
     found = reckon_before(page, start, cut_at)
-    settled = page.drafts
-    if not all(d.content["final"] for d in settled):
+    settled, strange = page.drafts, facts.stages_known.invalid
+    if not all(d.content["final"] for d in settled) or any(start <= at < cut_at for at in strange):
         return None
     own = entries[: bisect_left(entries, cut_at, key=_moment)]
     return _carry_on(found, own, start, cut_at, settled), settled
@@ -177,6 +177,7 @@ def _past_is_done(page: Page, facts: Facts, start_ns: int, cut_at_ns: int) -> bo
     told = [one.at_ns for one in (*facts.said, *facts.said_by_others)]
     told += [end.at_ns for end in facts.turn_ends] + [verdict.at_ns for verdict in facts.classifier]
     told += [*facts.interruptions, *facts.one_way, *[tool.called_ns for tool in facts.tools.values()]]
+    told += [run.first_ns for run in facts.runs.values()]
     if any(start_ns <= at < cut_at_ns for at in told):
         return False
     if any(t.called_ns < cut_at_ns and (t.ended_ns is None or t.last_ns >= cut_at_ns) for t in facts.tools.values()):
