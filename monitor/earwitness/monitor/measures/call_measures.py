@@ -76,7 +76,6 @@ CALLS: Final[tuple[Measure, ...]] = (
         "Calls in which speech was synthesised and never played while nothing failed, of those whose sides are seen.",
         ("earwitness_dead_not_failed_calls_total", WINDOW_RATE),
         "of",
-        exemplars=True,
     ),
     Measure(
         "one_way_audio",
@@ -87,7 +86,6 @@ CALLS: Final[tuple[Measure, ...]] = (
         ("earwitness_one_way_audio_calls_total", WINDOW_RATE),
         "of",
         "shown_by",
-        exemplars=True,
     ),
     Measure(
         "events_dropped",

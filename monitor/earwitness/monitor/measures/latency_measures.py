@@ -20,7 +20,6 @@ LATENCY: Final[tuple[Measure, ...]] = (
         "reason",
         -3 * S // 10,
         headline=True,
-        exemplars=True,
     ),
     Measure(
         "response_latency_all",
@@ -65,7 +64,6 @@ LATENCY: Final[tuple[Measure, ...]] = (
         ("earwitness_greeting_latency_seconds",),
         "ms",
         "reason",
-        exemplars=True,
     ),
     Measure(
         "stop_latency",
@@ -76,7 +74,6 @@ LATENCY: Final[tuple[Measure, ...]] = (
         ("earwitness_stop_latency_seconds",),
         "ms",
         None,
-        exemplars=True,
     ),
     Measure(
         "latency_part",
@@ -98,7 +95,6 @@ LATENCY: Final[tuple[Measure, ...]] = (
         ("earwitness_dead_air_seconds",),
         "s",
         "owner",
-        exemplars=True,
     ),
     Measure(
         "dead_air_calls",
@@ -127,7 +123,6 @@ LATENCY: Final[tuple[Measure, ...]] = (
         (),
         "ms",
         "status",
-        exemplars=True,
     ),
     Measure(
         "service_ttfb",

@@ -29,8 +29,7 @@ class Measure:
     """One measure.
 
     ``least_ns``: under it a value is invalid, never clamped (A08). ``class_key``: what its classes are called
-    (``part``, ``service``); ``headline`` says that it is kept over 3 d and 7 d too, ``exemplars`` that its worst
-    cases are remembered.
+    (``part``, ``service``); ``headline`` says that it is kept over 3 d and 7 d too.
     """
 
     name: str
@@ -44,7 +43,6 @@ class Measure:
     class_key: str | None = None
     least_ns: int = 0
     headline: bool = False
-    exemplars: bool = False
     view_of: str | None = None
     """The measure whose values this one reads in another way."""
 

@@ -25,7 +25,6 @@ TALK: Final[tuple[Measure, ...]] = (
         "Callers who wanted the floor and did not get it: FN / (TP + FN).",
         (WINDOW_RATE,),
         "of",
-        exemplars=True,
     ),
     Measure(
         "false_yield",
@@ -35,7 +34,6 @@ TALK: Final[tuple[Measure, ...]] = (
         "Sounds that wanted nothing and stopped the agent: FP / (FP + TN).",
         (WINDOW_RATE,),
         "of",
-        exemplars=True,
     ),
     Measure(
         "false_yield_of_yields",
