@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import structlog
 from data.scenes import CLIP_HZ, chunks, scene
 from pipecat_calls.call import RunningCall, place_call
 from pipecat_calls.script import Reply, Script
@@ -207,10 +208,12 @@ def test_a_disk_that_stalls_costs_audio_and_never_memory(tmp_path: Path) -> None
     release.set()
     for second in range(120, 140):
         recording.caller.arrived([Chunk(tone(1_000, CLIP_HZ), CLIP_HZ, 1, (second + 1) * S)])
-    recording.close()
+    with structlog.testing.capture_logs() as told:
+        recording.close()
     disk.shutdown()
 
     assert waiting <= UNWRITTEN_BLOCKS
+    assert [(line["log_level"], line["s"]) for line in told] == [("warning", recording.missing_blocks)]
     assert recording.missing_blocks > 0
     assert recording.path is not None
     assert len(samples(recording.path)) == 140 * RATE_HZ  # silence stands for what is missing, nothing is shifted

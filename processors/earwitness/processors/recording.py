@@ -105,6 +105,10 @@ class CallRecording:
         rest = self._reach - self._base
         if rest > 0:
             self._write(min(rest, len(self._held)))
+        if self.missing_blocks:
+            _log.warning(
+                "a recording has silence where the disk was too slow", file=str(self.path), s=self.missing_blocks
+            )
         self._disk.submit(self._file.close)
 
     def _write(self, samples: int) -> None:
