@@ -26,6 +26,8 @@ from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.partition_state import CALL
 from earwitness.consumers.state_slots import MANIFEST, Manifest, Slots
 from earwitness.consumers.timeline import LogFold
+from earwitness.monitor.contract.wire import decode_record, encode
+from earwitness.monitor.log.keys import partition_of
 from earwitness.monitor.log.protocol import Outgoing, TopicSpec
 from earwitness.monitor.log.topics import topic_specs
 
@@ -274,3 +276,61 @@ async def test_who_only_reads_under_other_settings_reads_all(kept: Site) -> None
     await told.catch_up()
 
     assert told.stats.events == len(kept.events)
+
+
+async def said_and_gone(site: Site) -> Outgoing:
+    """A record that somebody published who looked at a call when less of it had come, or as of another moment."""
+    reader = await site.log.reader("earwitness.records")
+    entries = await reader.poll(timeout_s=0, max_records=10**6)
+    found = next(record for record in (decode_record(e.value or b"") for e in entries) if record.kind == "turn")
+    return Outgoing(found.call_id, encode(found.model_copy(update={"id": "t99", "revision": 0, "final": False})))
+
+
+async def agrees(site: Site) -> bool:
+    """Whether all that is published is what the log says of the calls."""
+    records, _ = await what_the_log_says(site.log, site.clock, SETTINGS)
+    return bool(await published(site.log) == records)
+
+
+@pytest.mark.parametrize("kept_state", [True, False])
+async def test_what_was_published_and_never_came_to_be_is_taken_back_by_who_goes_on(
+    kept: Site, kept_state: bool
+) -> None:
+    """Whoever was killed had published it and saved nothing after."""
+    await kept.log.append("earwitness.records", [await said_and_gone(kept)])
+    settings = SETTINGS if kept_state else replace(SETTINGS, keep_state=False)
+
+    life = await worked(kept, settings)
+
+    assert await agrees(kept)
+    assert life.handler.totals.counts == {}
+    await life.end()
+    again = await worked(kept, settings)
+    before = await kept.log.end_positions("earwitness.records")
+    await again.worker.step(0.0)
+    assert await kept.log.end_positions("earwitness.records") == before
+
+
+async def test_what_one_publishes_who_lost_a_partition_is_taken_back_by_who_has_it(kept: Site) -> None:
+    life = await worked(kept)
+    await kept.log.append("earwitness.records", [await said_and_gone(kept)])
+    for _ in range(2 * PARTITIONS + 1):
+        await life.worker.step(0.0)
+
+    assert await agrees(kept)
+
+
+async def test_what_is_not_known_to_stand_yet_is_looked_at_again_after_a_kill(kept: Site) -> None:
+    """State was saved when the one who published was further than we were: it is he who may be right."""
+    life = await worked(kept)
+    record = await said_and_gone(kept)
+    part = life.keeper.parts[partition_of(record.key, PARTITIONS)]
+    await kept.log.append("earwitness.records", [record])
+    part.read_back.goal = 10**9
+    for _ in range(2 * PARTITIONS + 1):
+        await life.worker.step(0.0)
+    assert not await agrees(kept)
+
+    await worked(kept)
+
+    assert await agrees(kept)

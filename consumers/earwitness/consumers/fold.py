@@ -230,6 +230,10 @@ class TimelineFold:
         self._lay_aside()
         return changes
 
+    def look_at(self, held: HeldCall, as_of_ns: int) -> list[Change]:
+        """What changed of one call as of then."""
+        return self._judge(held, as_of_ns)
+
     def hold(self, held: HeldCall) -> None:
         """Take in a call as it was left somewhere else."""
         self.held[held.call_id] = held

@@ -9,21 +9,24 @@ before, so that its next owner has nothing to read again; then it is forgotten.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import structlog
 
+from earwitness.consumers.held_call import Change, HeldCall
 from earwitness.consumers.kept_part import Part
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.partition_loads import Loaded, PartitionLoads
 from earwitness.consumers.partition_state import PartitionState
+from earwitness.consumers.read_back import ReadBack
 from earwitness.consumers.state_slots import Doubt
 from earwitness.consumers.state_topic import StateTopic
 from earwitness.consumers.state_writing import StateWriting
 from earwitness.consumers.timeline import TimelineHandler
 from earwitness.consumers.worker import Hands
+from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.log.protocol import Entry, Log, Outgoing, Reader
 from earwitness.monitor.measures import saved_cases
 
@@ -211,7 +214,7 @@ class Keeper:
         if loaded.records_gone:
             part.again = {call_id for call_id, held in self._fold.held.items() if held.partition == partition}
             self._ledger.forget(part.again)
-        part.again |= self._writing.noted(loaded.ledger)
+        part.again |= self._writing.noted(loaded.ledger, part.read_back, loaded.ledger_goal)
         # Whoever published these may have read on beyond the goal.
         state.ahead |= {entry.key for entry in loaded.ledger if entry.offset >= loaded.records_end}
         self._note_since()
@@ -225,6 +228,7 @@ class Keeper:
     async def keep(self, hands: Hands, *, at_end: bool = False) -> None:
         """Note who has caught up; write and commit when it is time, or at the end."""
         self._note_progress()
+        self._take_back()
         if self._reader.leaving:
             await self._hand_over(hands)
         now_ns = self._clock_ns()
@@ -290,3 +294,25 @@ class Keeper:
                 self._handler.queue(list(part.held_back.values()))
                 self._handler.offer(part.again)
                 part.held_back, part.again = {}, set()
+
+    def _take_back(self) -> None:
+        """Take back what somebody else published of our calls and what does not stand, once we have read as far."""
+        positions = self._reader.positions()
+        for partition, part in self.parts.items():
+            read_back = part.read_back
+            if read_back.records_from is None or part.behind or part.left or part.misplaced:
+                continue
+            if max(part.next_offset, positions.get(partition, 0)) < read_back.goal:
+                continue
+            part.read_back = ReadBack()
+            for call_id in read_back.calls():
+                held = self._fold.held.get(call_id)
+                if held is None or held.partition != partition or not any(self._beside(read_back, held)):
+                    continue
+                # Whoever said it may have looked at the call later than we have.
+                self._handler.queue(self._fold.look_at(held, self._clock_ns()))
+                self._handler.queue([Change(None, record) for record in self._beside(read_back, held)])
+
+    def _beside(self, read_back: ReadBack, held: HeldCall) -> Iterator[AnyRecord]:
+        records = self._fold.records_of(held)
+        return iter(()) if held.broken else read_back.beside(held.call_id, {record.id for record in records})

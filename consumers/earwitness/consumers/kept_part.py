@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from earwitness.consumers.held_call import Change
 from earwitness.consumers.partition_state import PartitionState
+from earwitness.consumers.read_back import ReadBack
 from earwitness.consumers.state_slots import Slots
 
 
@@ -37,5 +38,7 @@ class Part:
     """Who was written longer ago has less."""
     again: set[str] = field(default_factory=set[str])
     """Calls of which something was published that the state does not know of."""
+    read_back: ReadBack = field(default_factory=ReadBack)
+    """What was published of it by somebody else, until it is known whether it stands."""
     held_back: dict[tuple[str, str], Change] = field(default_factory=dict[tuple[str, str], Change])
     """The last change of each record while the past is read."""

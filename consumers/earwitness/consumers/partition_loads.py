@@ -42,6 +42,8 @@ class Loaded:
     records_end: int = 0
     """The records before it are of events before ``goal``."""
     ledger: Sequence[Entry] = ()
+    ledger_goal: int = 0
+    """The end of the events when the last record of ``ledger`` was there."""
     records_gone: bool = False
     """The log has no record any more that was published before the state was saved."""
 
@@ -143,16 +145,19 @@ class PartitionLoads:
         by_time = await self._log.positions_by_time(self._topic.records, self._clock_ns() - back_s * S)
         if not self.keeps:
             read = await self._topic.records_from(by_time)
-            return [replace(one, ledger=read) for one in loads]
+            ends = await self._log.end_positions(self._topic.events)
+            return [replace(one, ledger=read, ledger_goal=ends[one.partition]) for one in loads]
         read = await self._topic.records_from(
             {one.partition: by_time[one.partition] if one.about is None else one.about.records_from for one in loads}
         )
+        ends = await self._log.end_positions(self._topic.events)
         oldest = await self._log.start_positions(self._topic.records)
         return [
             replace(
                 one,
                 records_end=published[one.partition],
                 ledger=[entry for entry in read if entry.partition == one.partition],
+                ledger_goal=ends[one.partition],
                 records_gone=one.about is not None and 0 < one.about.records_from <= oldest[one.partition],
             )
             for one in loads

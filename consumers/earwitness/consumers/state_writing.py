@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from earwitness.consumers.kept_part import Part
 from earwitness.consumers.ledger import Ledger
+from earwitness.consumers.read_back import ReadBack
 from earwitness.consumers.state_slots import Snapshot
 from earwitness.consumers.state_topic import StateTopic
 from earwitness.consumers.state_values import About, encoded
@@ -33,14 +34,16 @@ class StateWriting:
         self._topic = topic
         self._fingerprint = print_
 
-    def noted(self, entries: Sequence[Entry]) -> set[str]:
-        """Note what was published; the calls of which that was news."""
+    def noted(self, entries: Sequence[Entry], read_back: ReadBack, goal: int) -> set[str]:
+        """Note what was published, before the events ended at ``goal``; the calls of which that was news."""
         news: set[str] = set()
+        read_back.goal = max(read_back.goal, goal)
         for entry in entries:
             try:
                 record = decode_record_fast(entry.value or b"")
             except UnreadableRecord:
                 continue  # written by another version: this one publishes its own anew
+            read_back.note(record, entry.value or b"", entry.offset)
             if self._ledger.note(record, entry.value or b""):
                 news.add(record.call_id)
         return news
@@ -84,13 +87,17 @@ class StateWriting:
         strangers = await hands.answered(lambda: topic.strangers(topic.records, ready), "say its ends")
         if strangers:
             entries = await hands.answered(lambda: topic.records_from(strangers), "read")
-            news = self.noted(entries)
+            ends = await hands.answered(lambda: self._log.end_positions(topic.events), "say its ends")
             for partition in strangers:
-                ready[partition].state.ahead |= {e.key for e in entries if e.partition == partition} & news
-            self._handler.offer(news)
+                own, part = [entry for entry in entries if entry.partition == partition], ready[partition]
+                news = self.noted(own, part.read_back, ends[partition])
+                part.state.ahead |= {entry.key for entry in own} & news
+                self._handler.offer(news)
 
     def _snapshot(self, part: Part, records_from: int) -> Snapshot:
         state = part.state
+        if part.read_back.records_from is not None:
+            records_from = min(records_from, part.read_back.records_from)
         about = About(
             offset=part.next_offset,
             fingerprint=self._fingerprint,
