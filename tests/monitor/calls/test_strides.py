@@ -107,7 +107,7 @@ def test_whatever_a_call_is_like_every_pace_finds_the_same(events: list[Any], ch
 @given(CHANCE)
 def test_whatever_is_told_between_an_onset_and_its_being_noticed_is_not_lost(chance: random.Random) -> None:
     onsets = [e for e in DEMO if e.kind == "speech_started" and e.party == "caller" and e.at_ns - e.edge_ns > S // 20]
-    moved = chance.choice([e for e in DEMO if e.kind in ("stage", "tool", "response", "agent_text", "transcript")])
+    moved: Any = chance.choice([e for e in DEMO if e.kind in ("stage", "tool", "response", "agent_text", "transcript")])
     near = [e for e in onsets if abs(e.at_ns - moved.at_ns) < 20 * S]
     onset = chance.choice(near or onsets)
     at_ns = (onset.at_ns + onset.edge_ns) // 2
