@@ -8,6 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from earwitness.consumers import worker
 from earwitness.consumers.monitor import Monitor
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.timeline import LogFold
@@ -257,3 +260,25 @@ async def test_a_stop_before_anything_came_ends_at_once(site: Any, make_bot: Any
 
     assert await published(site) == []
     assert not await all_done(site)
+
+
+async def test_a_past_that_is_read_at_one_go_is_in_the_windows_before_they_are_called_complete(
+    site: Any, make_bot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A spool was flushed, or a relay caught up: all of it came within the seconds that a worker behind puts off."""
+    monkeypatch.setattr(worker, "BATCH", 50)
+    bots = [make_bot(f"c{n}", start_s=n).start().asks(2) for n in range(20)]
+    site.clock.set(40)
+    await site.send(*[event for bot in bots for event in bot.made[:2]])
+    await site.send(*[event for bot in bots for event in bot.made[2:]])
+    seen: list[tuple[bool, int]] = []
+
+    async def first_tick(monitor: Monitor) -> bool:
+        found = monitor.fold.windows.read("response_latency", window_s=300, as_of_ns=site.clock())
+        seen.append((found.complete, found.n))
+        return found.complete
+
+    # Nothing is read between the moment at which all was read and the tick.
+    await run_until(site, first_tick, replace(QUICK, gather_s=5.0))
+
+    assert seen[-1] == (True, 20)

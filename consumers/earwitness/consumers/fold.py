@@ -80,6 +80,8 @@ class TimelineFold:
         self.broken_calls = 0
         self.lagging = False
         """Whether what is read is so old that nobody waits for it."""
+        self.put_off = False
+        """Whether there are numbers that somebody waits for and that it left for later since it was."""
         self.let_go: set[str] = set()
         """Calls that are no longer held, until somebody clears it."""
         self.forgotten: dict[str, int] = {}
@@ -191,6 +193,7 @@ class TimelineFold:
             arrived_ns, held = self._pressing.popleft()
             if held.presses_ns == arrived_ns:
                 changes += self._judge(held, self.clocks_ns[held.partition])
+        self.put_off = self.lagging and bool(self._pressing)
         while self._waiting and (idle or self._waiting[0][0] + waiting_ns <= newest_ns):
             arrived_ns, held = self._waiting.popleft()
             if held.waits_ns == arrived_ns:

@@ -121,6 +121,9 @@ class Monitor:
         note_read(self._read, now_ns, worker.records)
         self.own.stats = stats_of(self.handler, worker, self._read, self._ends, now_ns)
         self.fold.lagging = self.own.stats.lag_s > LAGS_FROM_S or bool(self.fold.behind)
+        if self.fold.put_off and not self.fold.lagging:
+            # Before anybody is told that the windows are complete.
+            self.handler.queue(self.fold.settle())
         self.own.log_away = worker.away
         self.own.commits_refused = 0 if self.keeper is None else self.keeper.commits_refused
         self.own.note_progress(now_ns, worker.records, self.own.stats.lag_records)
