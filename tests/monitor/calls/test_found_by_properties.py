@@ -7,6 +7,8 @@ from typing import Any
 
 from invented_calls.folded import Uncut, at_once, content
 
+from earwitness.monitor.calls.timeline import CallTimeline
+
 S = 1_000_000_000
 Call = Callable[..., Any]
 
@@ -108,3 +110,21 @@ def test_an_offset_that_is_told_after_its_events_moves_the_calls_last_moment_too
     events = story.put(1.78, "participant", source="line", state="joined", participant="p2", role="other").events()
     late = sorted(events, key=lambda e: e.source == "line" and e.kind == "call_started")
     assert content(at_once(late).records()) == content(at_once(events).records())
+
+
+def test_a_beginning_that_another_clock_moves_away_names_the_agent_no_more_however_often_somebody_looked(
+    call: Call,
+) -> None:
+    *events, last = call().connected().user(1.0, 2.0, "hello").edge(True, 3.0, evidence="audio").events()
+    events.append(last.model_copy(update={"source": "taps", "seq": 0}))
+    moved = events[0].model_copy(update={"seq": 900, "owns_clock": False, "clock_offset_ns": 10**6 * S})
+    looked_at = CallTimeline(events[0].call_id)
+    for event in events:
+        looked_at.add(event)
+    looked_at.advance(5 * S)
+    assert {record.agent for record in looked_at.records()} != {""}
+
+    looked_at.add(moved)
+    looked_at.advance(6 * S)
+
+    assert content(looked_at.records()) == content(at_once([*events, moved], 6 * S).records())

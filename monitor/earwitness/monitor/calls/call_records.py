@@ -25,7 +25,8 @@ class CallRecords:
         """Ids of the records that stood at the last look, those that were put away apart."""
         self.overlaps: dict[str, Basis] = {}
         """Overlaps of settled chapters: a label can still change them."""
-        self._shared: Content = {"call_id": call_id, "agent": "", "bounds": bounds.id}
+        self._unknown: Content = {"call_id": call_id, "agent": "", "bounds": bounds.id}
+        self._shared: Content = self._unknown
         """What all records of the call have in common."""
         self._started: Any = None
 
@@ -73,14 +74,17 @@ class CallRecords:
 
     def _shared_by(self, facts: Facts) -> Content:
         started = facts.started
-        if started is not None and started is not self._started:
+        if started is not self._started:
+            # Also where its beginning is not there any more: another process's clock may have moved it.
             self._started = started
-            self._shared = self._shared | {
-                "agent": started.agent,
-                "version": started.version,
-                "mode": started.mode,
-                "labels": dict(started.labels),
-            }
+            self._shared = self._unknown
+            if started is not None:
+                self._shared = self._unknown | {
+                    "agent": started.agent,
+                    "version": started.version,
+                    "mode": started.mode,
+                    "labels": dict(started.labels),
+                }
         return self._shared
 
     def _labelled(self, draft: Draft, facts: Facts) -> Draft:
