@@ -110,6 +110,11 @@ class Arrivals:
         numbers = self._sources.get(source)
         if numbers is None:
             numbers = self._sources[source] = Numbers()
+        if seq == numbers.top + 1:
+            # The next, as nearly always.
+            numbers.top, numbers.at_ns = seq, at_ns
+            numbers.count += 1
+            return True
         if numbers.take(seq, at_ns):
             return True
         self.duplicates += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds
 from earwitness.monitor.calls.timeline import CallTimeline
@@ -17,7 +18,7 @@ def fold(
 
     Raises ValueError for events of more than one call.
     """
-    ordered = sorted(events, key=lambda e: (e.at_ns, e.source, e.seq))
+    ordered = sorted(events, key=attrgetter("at_ns", "source", "seq"))
     if not ordered:
         return []
     ids = {e.call_id for e in ordered}
@@ -26,5 +27,5 @@ def fold(
     timeline = CallTimeline(ordered[0].call_id, bounds=bounds)
     for event in ordered:
         timeline.add(event)
-    timeline.advance(timeline.last_at_ns + bounds.silent_call_ns + 1 if as_of_ns is None else as_of_ns)
-    return timeline.records()
+    # Asked once, a timeline has changed nothing yet: what is new are all of its records.
+    return timeline.advance(timeline.last_at_ns + bounds.silent_call_ns + 1 if as_of_ns is None else as_of_ns)
