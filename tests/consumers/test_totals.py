@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from earwitness.consumers.totals import EDGES_S, Key, Totals
-from earwitness.monitor.contract.records import StageSample, Turn
+from earwitness.consumers.metrics_collector import COUNTERS, HISTOGRAMS
+from earwitness.consumers.totals import EDGES_S, UNSHOWN, Key, Totals
+from earwitness.monitor.contract.records import AnyRecord, StageSample, ToolCall, Turn
+from earwitness.monitor.measures.contributions import contributions
 
 S = 1_000_000_000
 
@@ -40,6 +42,24 @@ def test_a_censored_first_byte_is_ranked_nowhere() -> None:
     totals.add(7, StageSample(**made, service="llm", metric="ttfb", censored=True))
 
     assert totals.histograms == {}
+
+
+def test_what_is_not_counted_counts_for_nothing_that_is_shown() -> None:
+    made: dict[str, Any] = {"call_id": "c", "id": "m1", "event_wall_ns": 5, "agent": "a", "version": "1"}
+    unshown: list[AnyRecord] = [
+        *(StageSample(**made, service="llm", metric=metric, value_ns=S) for metric in ("ttfb", "processing")),
+        *(StageSample(**made, service="stt", metric="ttfb", censored=censored) for censored in (True, False)),
+        *(
+            ToolCall(**made, name="look_up", called_ns=0, ended_ns=S, status=status, duration_ns=S)
+            for status in ("ok", "error", "cancelled", "timed_out")
+        ),
+    ]
+    shown = {name for name, _ in HISTOGRAMS} | {name for name, _, _ in COUNTERS}
+
+    assert {record.kind for record in unshown} == UNSHOWN
+    found = {one.measure for record in unshown for one in contributions(record)}
+    assert found
+    assert found.isdisjoint(shown)
 
 
 def test_label_sets_that_were_let_go_take_their_totals_with_them() -> None:

@@ -42,7 +42,7 @@ WINDOW_METRICS: Final = (
 
 Split: TypeAlias = Callable[[str], Sequence[str]]
 
-_HISTOGRAMS: Final[tuple[tuple[str, str | None], ...]] = (
+HISTOGRAMS: Final[tuple[tuple[str, str | None], ...]] = (
     ("response_latency", None),
     ("greeting_latency", None),
     ("stop_latency", None),
@@ -64,7 +64,7 @@ def _cause(klass: str) -> Sequence[str]:
     return (klass,) if klass else ()
 
 
-_COUNTERS: Final[tuple[tuple[str, tuple[str, ...], Split], ...]] = (
+COUNTERS: Final[tuple[tuple[str, tuple[str, ...], Split], ...]] = (
     ("unanswered", (), _whole),
     ("overlaps", ("cell", "class"), _cell),
     ("agent_interruption", ("cause",), _cause),
@@ -105,7 +105,7 @@ class MonitorCollector(Collector):
         yield from own_metrics(self._own, self._windows, self._clock_ns())
 
     def _histograms(self) -> Iterator[Metric]:
-        for name, label in _HISTOGRAMS:
+        for name, label in HISTOGRAMS:
             measure = BY_NAME[name]
             family = HistogramMetricFamily(
                 measure.prometheus[0], measure.help, labels=[*self._names, *([label] if label else [])]
@@ -123,7 +123,7 @@ class MonitorCollector(Collector):
             yield family
 
     def _counters(self) -> Iterator[Metric]:
-        for measure, labels, split in _COUNTERS:
+        for measure, labels, split in COUNTERS:
             name = BY_NAME[measure].prometheus[0].removesuffix("_total")
             family = CounterMetricFamily(name, BY_NAME[measure].help, labels=[*self._names, *labels])
             for key, count in self._totals.counts.items():

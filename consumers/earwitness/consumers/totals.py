@@ -18,6 +18,8 @@ EDGES_S: Final = (
     0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 60.0,
 )  # fmt: skip
 """Upper edges of the histograms' buckets; fine where objectives usually lie."""
+UNSHOWN: Final = frozenset({"stage_sample", "tool_call"})
+"""Kinds of records that count for no counter and no histogram; the first are most of all records."""
 _EDGES_NS: Final = [round(edge * 1e9) for edge in EDGES_S]
 
 
@@ -46,6 +48,8 @@ class Totals:
 
     def add(self, number: int, record: AnyRecord) -> None:
         """Count a record that has become final."""
+        if record.kind in UNSHOWN:
+            return
         for measure, klass, what, amount in contributions(record):
             key = Key(number, measure, klass)
             if what is What.COUNT:
