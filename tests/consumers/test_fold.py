@@ -107,6 +107,20 @@ def test_changes_name_the_revision_that_they_replace(make_bot: Any) -> None:
         assert old is None or (old.id, old.revision + 1) == (new.id, new.revision)
 
 
+def test_of_a_call_that_ended_what_another_clock_puts_later_is_counted_when_its_moment_has_come(make_bot: Any) -> None:
+    fold, bot = TimelineFold(MonitorSettings()), make_bot("c1").start().asks(2).ends(12)
+    of_other = {"call_id": "c1", "source": "gateway", "wall_ns": NOON_NS + 4 * S, "at_ns": 4 * S}
+    begun = {"agent": bot.made[0].agent, "owns_clock": False, "clock_offset_ns": 11 * S}
+    others = [ev.CallStarted(**of_other, seq=0, **begun), ev.App(**of_other, seq=1, name="queue", value="long")]
+    give(fold, sorted([*bot.made, *others], key=lambda e: e.wall_ns))
+
+    told = [change.new for change in fold.advance(NOON_NS + 20 * S, most=100)]
+
+    (call,) = [record for record in told if record.kind == "call"]
+    assert call.events == len(bot.made) + len(others)
+    assert fold.advance(NOON_NS + 60 * S, most=100) == []
+
+
 def test_the_skew_of_a_bot_is_known_from_its_first_event(make_bot: Any) -> None:
     fold = TimelineFold(MonitorSettings())
     give(fold, make_bot("c1", agent="early", wall_error_s=30).start().made[:1], at_s=0)

@@ -222,7 +222,7 @@ class TimelineFold:
         due = [
             held
             for held in self.held.values()
-            if held.open and held.is_due(as_of_ns, rest_ns, within_ns) and held.partition not in self.behind
+            if not held.broken and held.is_due(as_of_ns, rest_ns, within_ns) and held.partition not in self.behind
         ]
         if most is not None and len(due) > most:
             due = sorted(due, key=lambda held: held.as_of_ns)[:most]
