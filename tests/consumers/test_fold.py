@@ -109,8 +109,8 @@ def test_changes_name_the_revision_that_they_replace(make_bot: Any) -> None:
 
 def test_of_a_call_that_ended_what_another_clock_puts_later_is_counted_when_its_moment_has_come(make_bot: Any) -> None:
     fold, bot = TimelineFold(MonitorSettings()), make_bot("c1").start().asks(2).ends(12)
-    of_other = {"call_id": "c1", "source": "gateway", "wall_ns": NOON_NS + 4 * S, "at_ns": 4 * S}
-    begun = {"agent": bot.made[0].agent, "owns_clock": False, "clock_offset_ns": 11 * S}
+    of_other: dict[str, Any] = {"call_id": "c1", "source": "gateway", "wall_ns": NOON_NS + 4 * S, "at_ns": 4 * S}
+    begun: dict[str, Any] = {"agent": bot.made[0].agent, "owns_clock": False, "clock_offset_ns": 11 * S}
     others = [ev.CallStarted(**of_other, seq=0, **begun), ev.App(**of_other, seq=1, name="queue", value="long")]
     give(fold, sorted([*bot.made, *others], key=lambda e: e.wall_ns))
 
