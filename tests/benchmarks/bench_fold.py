@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from earwitness.consumers.fold import TimelineFold, at_hand_of
+from earwitness.consumers.at_hand import at_hand_of
+from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.garbage import collect_seldom
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor import CALLS_A_TICK

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 from demo_calls import HOUR_NS, Sent, demo_calls
 
-from earwitness.consumers.fold import TimelineFold, at_hand_of
+from earwitness.consumers.at_hand import at_hand_of
+from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.timeline import TimelineHandler

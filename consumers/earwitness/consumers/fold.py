@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from typing import Final
 
 import structlog
 
+from earwitness.consumers.at_hand import AtHand
 from earwitness.consumers.clock_skew import ClockSkews
 from earwitness.consumers.held_call import Change, HeldCall, Timeline
 from earwitness.consumers.monitor_settings import MonitorSettings
-from earwitness.monitor.calls.saved import SleepingCall
 from earwitness.monitor.calls.timeline import LEARNT_LATER, CallTimeline
 from earwitness.monitor.contract.decoder import share_names
 from earwitness.monitor.contract.events import AnyEvent
@@ -49,11 +48,6 @@ FINAL_NS: Final = 10 * S
 """How long a record waits at most, on a busy worker, to be called final by the passing of time alone."""
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-def at_hand_of(open_calls: int, most: int) -> int:
-    """How many of so many open calls stay at hand, where ``most`` may: all of them, or the fewer the more are open."""
-    return most if open_calls <= most else most * most // open_calls
 
 
 class TimelineFold:
@@ -92,11 +86,7 @@ class TimelineFold:
         """Partitions whose past is still being read: what it says of now is not asked."""
         self.skews = ClockSkews()
         self._new_call: Callable[[str], Timeline] = new_call or partial(CallTimeline, bounds=settings.bounds)
-        self._awake: dict[str, HeldCall] = {}
-        """Calls that are at hand, those first that were looked at longest ago; the others are asleep."""
-        self._most_awake = settings.calls_at_hand
-        self._open_calls = 1
-        """At the last tick, or one."""
+        self._at_hand = AtHand(settings.calls_at_hand)
         self._kept_ns = settings.call_kept_s * S
         self._future_ns = settings.future_s * S
         self._at_once: dict[str, HeldCall] = {}
@@ -199,7 +189,7 @@ class TimelineFold:
             if held.waits_ns == arrived_ns:
                 changes += self._judge(held, self.clocks_ns[held.partition])
         self._sweep()
-        self._lay_aside()
+        self._at_hand.lay_aside()
         return changes
 
     def advance(self, as_of_ns: int, *, most: int | None = None) -> list[Change]:
@@ -229,8 +219,8 @@ class TimelineFold:
         for held in due:
             changes += self._judge(held, as_of_ns)
         self.windows.live = self._live()
-        self._open_calls = max(sum(self.windows.live.values()), 1)
-        self._lay_aside()
+        self._at_hand.open_calls = max(sum(self.windows.live.values()), 1)
+        self._at_hand.lay_aside()
         return changes
 
     def look_at(self, held: HeldCall, as_of_ns: int) -> list[Change]:
@@ -252,7 +242,7 @@ class TimelineFold:
         gone = {held.call_id: held for held in self.held.values() if held.partition == partition}
         for held in gone.values():
             del self.held[held.call_id]
-            self._awake.pop(held.call_id, None)
+            self._at_hand.forget(held)
             self.windows.forget(held.call_id)
             held.waits_ns = held.presses_ns = None
             self._at_once.pop(held.call_id, None)
@@ -307,7 +297,7 @@ class TimelineFold:
         if held.broken or held.offset_ns is None:
             return []
         try:
-            self._wake(held)
+            self._at_hand.wake(held)
             if held.since is not None:
                 held.judged = held.packed_count + len(held.since)
                 held.judged_at_ns = held.as_of_ns - held.offset_ns
@@ -356,27 +346,6 @@ class TimelineFold:
             spans = [(begun_ns + one.from_ns, begun_ns + one.to_ns) for one in torn]
             self.windows.note_torn(held.call_id, number, spans)
 
-    def _wake(self, held: HeldCall) -> None:
-        """Have a call at hand that is looked at now, and note that it was looked at last. Raises NotAState."""
-        if isinstance(held.timeline, SleepingCall):
-            held.timeline = held.timeline.woken()
-        self._awake.pop(held.call_id, None)
-        self._awake[held.call_id] = held
-
-    def _lay_aside(self) -> None:
-        """Let no more calls be at hand than is wanted: those go first that were looked at longest ago. Where more are
-        open they are looked at in turn, and hardly any is still at hand when its turn comes: the more are open, the
-        fewer stay."""
-        if self._most_awake is None or len(self._awake) <= (most := at_hand_of(self._open_calls, self._most_awake)):
-            return
-        self._sleep(list(islice(self._awake.values(), len(self._awake) - most)))
-
-    def _sleep(self, calls: Sequence[HeldCall]) -> None:
-        for held in calls:
-            del self._awake[held.call_id]
-            if isinstance(held.timeline, CallTimeline) and not held.broken:
-                held.timeline = SleepingCall.of(held.timeline)
-
     def _live(self) -> dict[Labels, int]:
         found: dict[Labels, int] = {}
         sets = self.windows.label_sets
@@ -392,13 +361,11 @@ class TimelineFold:
         if newest_ns - self._swept_ns < SWEEP_NS:
             return
         self._swept_ns = newest_ns
-        if self._most_awake is not None:
-            # Of calls that are over nothing comes any more but what somebody learns later.
-            self._sleep([held for held in self._awake.values() if not held.open])
+        self._at_hand.lay_ended_aside()
         for held in list(self.held.values()):
             if self._is_over(held, self.clocks_ns[held.partition]):
                 del self.held[held.call_id]
-                self._awake.pop(held.call_id, None)
+                self._at_hand.forget(held)
                 self.windows.forget(held.call_id)
                 self.forgotten[held.call_id] = held.partition
                 self.newly_forgotten.append((held.call_id, held.partition))
