@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import signal
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +13,6 @@ from earwitness.monitor.cli import main
 from earwitness.monitor.cli.commands.run import sinks_of
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.wire import encode
-from earwitness.monitor.log.open import open_log
 from earwitness.monitor.settings import Sources, load_settings
 
 Capture = pytest.CaptureFixture[str]
@@ -215,29 +208,6 @@ def test_topics_are_made_once(tmp_path: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out.count("was there") == 5
 
 
-def kept_days(path: str) -> float:
-    """As a bot opens the log."""
-
-    async def look() -> float:
-        log = await open_log(path)
-        (kept_ms,) = {info.retention_ms for info in (await log.topics()).values() if not info.compacted}
-        await log.close()
-        return (kept_ms or 0) / 86_400_000
-
-    return asyncio.run(look())
-
-
-def test_retention_that_is_set_when_topics_are_made_holds_for_bots(tmp_path: Path) -> None:
-    path = str(tmp_path / "new.db")
-    assert main(["topics", "create", "--log", path]) == 0
-    assert kept_days(path) == 8
-    assert main(["topics", "create", "--log", path, "--set", "retention.days=30"]) == 0
-    assert kept_days(path) == 30
-    assert main(["calls", "--log", path, "--set", "retention.days=1"]) == 0  # who only looks sets nothing
-    assert main(["topics", "create", "--log", path]) == 0
-    assert kept_days(path) == 30
-
-
 def test_the_setup_file_and_the_schemas_are_printed(capsys: Capture) -> None:
     assert main(["setup-file"]) == 0
     assert Path(capsys.readouterr().out.strip()).is_file()
@@ -290,19 +260,6 @@ def test_without_the_service_side_one_line_says_what_to_install(
     )
 
 
-def started(arguments: list[str]) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-c",
-        # Tests that are themselves run under nohup would hand it on.
-        "import signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL);"
-        "from earwitness.monitor.cli import main; sys.exit(main())",
-        *arguments,
-    ]
-    env = os.environ | {"PYTHONUNBUFFERED": "1"}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
-
-
 def test_each_sink_is_given_what_is_set_for_it() -> None:
     hooks = [
         {"url": "https://a.example/x", "give_up_after_s": 60, "severities": ["page"]},
@@ -314,100 +271,3 @@ def test_each_sink_is_given_what_is_set_for_it() -> None:
 
     assert [sink.name for sink in sinks] == ["console", "webhook-0:a.example", "webhook-1:b.example"]
     assert [sink.give_up_after_s for sink in sinks] == [0.0, 60.0, 3_600.0]
-
-
-@pytest.mark.realtime
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_run_stops_cleanly_on_a_signal(number: signal.Signals, log_path: Path) -> None:
-    process = started(["run", "--log", str(log_path), "--port", "0"])
-    assert process.stderr is not None
-    for line in process.stderr:
-        if b"monitor runs" in line:
-            break
-    began_s = time.monotonic()
-    process.send_signal(number)
-    _, err = process.communicate(timeout=20)
-
-    assert process.returncode == 0
-    assert time.monotonic() - began_s < 5
-    assert b"Traceback" not in err
-    assert b"monitor stopped" in err
-
-
-@pytest.mark.realtime
-def test_retention_that_is_set_for_run_holds_for_bots(log_path: Path) -> None:
-    process = started(["run", "--log", str(log_path), "--port", "0", "--set", "retention.days=30"])
-    assert process.stderr is not None
-    assert any(b"monitor runs" in line for line in process.stderr)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
-
-    assert kept_days(str(log_path)) == 30
-
-
-@pytest.mark.realtime
-def test_plain_frames_stop_cleanly_on_ctrl_c(log_path: Path) -> None:
-    process = started(["top", "--log", str(log_path), "--every", "0.2"])
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
-
-    assert (process.returncode, err) == (0, b"")
-
-
-@pytest.mark.realtime
-def test_a_reader_that_has_had_enough_is_no_error(log_path: Path) -> None:
-    with started(["top", "--log", str(log_path), "--every", "0.1"]) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.readline()
-        process.stdout.close()
-        err = process.stderr.read()
-
-    assert (process.returncode, err) == (0, b"")
-
-
-@pytest.mark.realtime
-def test_a_stop_does_not_wait_for_a_broker_that_never_answers() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"kafka://127.0.0.1:{silent.getsockname()[1]}"
-        process = started(["run", "--log", url, "--port", "0"])
-        silent.settimeout(20)
-        connection, _ = silent.accept()
-        with connection:
-            process.send_signal(signal.SIGTERM)
-            began_s = time.monotonic()
-            _, err = process.communicate(timeout=20)
-
-    assert (process.returncode, err) == (0, b"")
-    assert time.monotonic() - began_s < 3
-
-
-@pytest.mark.realtime
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [
-        ("analyze {file} >&-", 0),
-        ("calls --log {log} >&- 2>&- <&-", 0),
-        ("analyze - <&-", 2),
-        ("analyze {file} >/dev/full", 2),
-        ("calls --log {log} >/dev/full", 2),
-        ("analyze /none 2>/dev/full", 2),
-        ("analyze {file} | grep -q response", 0),
-    ],
-)
-def test_streams_that_are_closed_or_full_give_no_traceback(
-    command: str, code: int, tmp_path: Path, log_path: Path, make_call: MakeCall
-) -> None:
-    file = tmp_path / "calls.jsonl"
-    file.write_bytes(as_lines(make_call("a")))
-    code_line = "import sys; from earwitness.monitor.cli import main; sys.exit(main())"
-    line = f"{sys.executable} -c '{code_line}' {command.format(file=file, log=log_path)}"
-    environ = {**os.environ, "PYTHONIOENCODING": "ascii"}
-
-    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=30, check=False, env=environ)
-
-    assert done.returncode == code
-    assert b"Traceback" not in done.stderr
-    assert done.stderr.count(b"\n") <= 1
