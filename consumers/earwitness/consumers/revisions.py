@@ -30,16 +30,20 @@ class Revisions:
     """The last published revision of each record of a call. ``table``: as `saved` gave it. Raises ValueError for what
     is no such thing."""
 
-    __slots__ = ("_table",)
+    __slots__ = ("_asked", "_table")
 
     def __init__(self, table: bytes = b"") -> None:
         if len(table) % _ENTRY.size:
             raise ValueError("a table of revisions that ends in the middle of one")
         self._table = bytearray(table)
+        self._asked: tuple[str, bytes, int | None] | None = None
+        """The record that was asked for last, and where it was found: nearly always the next to be put."""
 
     def get(self, record_id: str) -> Published | None:
         """The last published revision of a record; None where none was."""
-        at = self._find(_hash(record_id))
+        name = _hash(record_id)
+        at = self._find(name)
+        self._asked = record_id, name, at
         if at is None:
             return None
         _, digest, told = _ENTRY.unpack_from(self._table, at)
@@ -47,9 +51,13 @@ class Revisions:
 
     def put(self, record_id: str, published: Published) -> None:
         """Remember it."""
-        name = _hash(record_id)
+        asked, self._asked = self._asked, None
+        if asked is not None and asked[0] == record_id:
+            _, name, at = asked
+        else:
+            name = _hash(record_id)
+            at = self._find(name)
         entry = _ENTRY.pack(name, published.digest, min(published.revision, MOST) << 1 | published.final)
-        at = self._find(name)
         if at is None:
             self._table += entry
         else:
