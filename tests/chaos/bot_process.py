@@ -23,12 +23,13 @@ WITHIN_S = 180.0
 class BotProcess:
     """``said``: what it told so far. ``exit_took_s``: from its last word, or the signal, to its end."""
 
-    def __init__(self, process: asyncio.subprocess.Process, errors: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
-        self._errors = errors
         self._news = asyncio.Condition()
         self._over = False
         self.said: list[dict[str, Any]] = []
+        self.complained = ""
+        """Its standard error."""
         self.exit_took_s = 0.0
         self._gone_s = 0.0
         self._listening = asyncio.create_task(self._listen())
@@ -36,18 +37,12 @@ class BotProcess:
     @classmethod
     async def start(cls, plan: Plan, folder: Path) -> BotProcess:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("EARWITNESS_")}
-        errors = folder / "stderr.txt"
-        with errors.open("wb") as stderr:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "chaos.live_bot", str(plan.write(folder / "plan.json")),
-                cwd=TESTS, env=environ, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=stderr,
-            )  # fmt: skip
-        return cls(process, errors)
-
-    @property
-    def complained(self) -> str:
-        """Its standard error."""
-        return self._errors.read_text()
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "chaos.live_bot", str(plan.write(folder / "plan.json")),
+            cwd=TESTS, env=environ, **pipes,
+        )  # fmt: skip
+        return cls(process)
 
     async def until(self, **what: Any) -> dict[str, Any]:
         """Wait until it has told this."""
@@ -61,10 +56,10 @@ class BotProcess:
 
     async def until_it_complains(self, words: str) -> None:
         """Wait until its standard error holds these words."""
-        async with asyncio.timeout(WITHIN_S):
+        async with asyncio.timeout(WITHIN_S), self._news:
             while words not in self.complained:
-                assert self._process.returncode is None, self.complained
-                await asyncio.sleep(0.05)
+                assert not self._over, self.complained
+                await self._news.wait()
 
     async def enough(self) -> dict[str, Any]:
         """Let its calls end, and wait until they have: what it says then."""
@@ -97,15 +92,24 @@ class BotProcess:
 
     async def _listen(self) -> None:
         assert self._process.stdout is not None
+        complaining = asyncio.create_task(self._listen_to_complaints())
         async for line in self._process.stdout:
             if line.startswith(b"{"):
                 async with self._news:
                     self.said.append(json.loads(line))
                     self._news.notify_all()
         self._gone_s = time.monotonic()
+        await complaining
         async with self._news:
             self._over = True
             self._news.notify_all()
+
+    async def _listen_to_complaints(self) -> None:
+        assert self._process.stderr is not None
+        while told := await self._process.stderr.read(65_536):
+            async with self._news:
+                self.complained += told.decode(errors="replace")
+                self._news.notify_all()
 
 
 async def next_process(environ: dict[str, str]) -> None:

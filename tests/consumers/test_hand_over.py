@@ -302,7 +302,6 @@ async def test_a_group_does_not_wait_for_who_does_not_let_go(url: str) -> None:
             for reader in (first, second):
                 await reader.poll(timeout_s=0.02)
             left |= first.leaving
-            await asyncio.sleep(0.01)
 
     assert left >= second.positions().keys()
     for log in logs:

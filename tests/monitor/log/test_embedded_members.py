@@ -26,7 +26,7 @@ async def main():
     log = await EmbeddedLog.open(SqliteUrl(Path(sys.argv[1])))
     reader = await log.reader("events", group="g")
     print(*reader.positions(), flush=True)
-    await asyncio.sleep(600)
+    await asyncio.Event().wait()
 
 asyncio.run(main())
 """
