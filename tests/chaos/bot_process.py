@@ -37,10 +37,10 @@ class BotProcess:
     @classmethod
     async def start(cls, plan: Plan, folder: Path) -> BotProcess:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("EARWITNESS_")}
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
+        pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "chaos.live_bot", str(plan.write(folder / "plan.json")),
-            cwd=TESTS, env=environ, **pipes,
+            cwd=TESTS, env=environ, stdin=pipe, stdout=pipe, stderr=pipe,
         )  # fmt: skip
         return cls(process)
 
