@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from earwitness.consumers.revisions import MOST, Published, Revisions
+from earwitness.consumers.revisions import MOST, PARTS, Published, Revisions
 
 
 def digest(number: int) -> bytes:
@@ -22,18 +22,35 @@ def test_each_record_has_its_last_revision() -> None:
     assert found.get("m:2000") is None
 
 
+def hash_of(record_id: str) -> bytes:
+    found = Revisions()
+    found.put(record_id, Published(0, bytes(8), False))
+    return found.saved()[:8]
+
+
 def test_what_looks_like_an_id_in_the_middle_of_an_entry_is_none() -> None:
     """A digest may read like the hash of an id."""
-    name = Revisions()
-    name.put("t1", Published(0, bytes(8), False))
-    hashed = name.saved()[:8]
+    other = next(f"t{n}" for n in range(2, 1_000) if hash_of(f"t{n}")[0] % PARTS == hash_of("t1")[0] % PARTS)
     found = Revisions()
-    found.put("t2", Published(1, hashed, False))
+    found.put(other, Published(1, hash_of("t1"), False))
 
     assert found.get("t1") is None
     found.put("t1", Published(5, digest(5), True))
     assert found.get("t1") == Published(5, digest(5), True)
-    assert found.get("t2") == Published(1, hashed, False)
+    assert found.get(other) == Published(1, hash_of("t1"), False)
+
+
+def test_only_the_first_of_a_record_is_put_as_the_first() -> None:
+    found = Revisions()
+
+    assert found.get("t1") is None
+    assert found.put_first("t1", 0, digest(1), False)
+    assert found.get("t1") == Published(0, digest(1), False)
+    assert not found.put_first("t1", 3, digest(2), True)
+    assert found.get("t1") == Published(0, digest(1), False)
+    found.put("t1", Published(4, digest(4), True))
+    assert found.get("t1") == Published(4, digest(4), True)
+    assert len(found.saved()) == 20
 
 
 def test_it_comes_back_from_bytes_and_half_of_it_does_not() -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 import structlog
@@ -34,6 +36,7 @@ S: Final = 1_000_000_000
 HAND_OVER_S: Final = 2.0
 """How long a rebalance is held up at most (and a third of a session at most) for what changed to be written."""
 
+_partition: Final = attrgetter("partition")
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -124,15 +127,18 @@ class Keeper:
             for partition in misplaced:
                 self.parts[partition].misplaced = False
         taken: list[Entry] = []
-        for entry in entries:
-            part = self.parts.get(entry.partition)
-            if part is None or part.left or entry.partition in misplaced or entry.offset < part.next_offset:
+        for partition, together in groupby(entries, _partition):
+            part = self.parts.get(partition)
+            if part is None or part.left or partition in misplaced:
                 continue
-            if part.quiet and entry.offset >= part.published_to:
-                continue  # read again when what comes before it is settled
-            part.next_offset = entry.offset + 1
-            self.read_again += part.behind
-            taken.append(entry)
+            # What comes behind that is read again when what comes before it is settled.
+            end = part.published_to if part.quiet else None
+            for entry in together:
+                offset = entry.offset
+                if offset >= part.next_offset and (end is None or offset < end):
+                    part.next_offset = offset + 1
+                    self.read_again += part.behind
+                    taken.append(entry)
         return taken
 
     def _look_at_changes(self) -> None:

@@ -7,11 +7,11 @@ ledger is read back from the records topic and gives every published change a re
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from earwitness.consumers.revisions import AMBIGUOUS, Published, Revisions
+from earwitness.monitor.contract.record_encoder import encode_record
 from earwitness.monitor.contract.records import AnyRecord
-from earwitness.monitor.contract.wire import encode
 
 
 class News(NamedTuple):
@@ -48,19 +48,23 @@ class Ledger:
 
     def news(self, record: AnyRecord) -> News | None:
         """What to publish for a record's newest state; None where the log has it already."""
-        known = self._of(record.call_id)
+        call_id, final = record.call_id, record.final
+        known = self._calls.get(call_id) or self._of(call_id)
+        payload = encode_record(record)
+        if known.put_first(record.id, record.revision, _digest(payload), final):
+            self.touched.add(call_id)
+            return _news((record, payload, final))
         before = known.get(record.id)
-        payload = encode(record)
         if before is not None and record.revision <= before.revision:
             record = record.model_copy(update={"revision": before.revision})
-            payload = encode(record)
+            payload = encode_record(record)
             if _digest(payload) == before.digest:
                 return None
             record = record.model_copy(update={"revision": before.revision + 1})
-            payload = encode(record)
-        known.put(record.id, Published(record.revision, _digest(payload), record.final))
-        self.touched.add(record.call_id)
-        return News(record, payload, record.final and not (before is not None and before.final))
+            payload = encode_record(record)
+        known.put(record.id, Published(record.revision, _digest(payload), final))
+        self.touched.add(call_id)
+        return News(record, payload, final and not (before is not None and before.final))
 
     def forget(self, call_ids: set[str]) -> None:
         """Drop the calls that are no longer held."""
@@ -86,6 +90,9 @@ class Ledger:
         if known is None:
             known = self._calls[call_id] = Revisions()
         return known
+
+
+_news: Final = News._make
 
 
 def _digest(payload: bytes) -> bytes:

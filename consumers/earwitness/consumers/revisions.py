@@ -14,6 +14,7 @@ AMBIGUOUS: Final = bytes(8)
 """The digest of a revision that was published with different contents: no record has it."""
 MOST: Final = (1 << 31) - 1
 """The greatest revision; nothing that counts as it should comes near."""
+PARTS: Final = 16
 _ENTRY: Final = Struct("<8s8sI")
 _HASH_BYTES: Final = 8
 
@@ -30,48 +31,66 @@ class Revisions:
     """The last published revision of each record of a call. ``table``: as `saved` gave it. Raises ValueError for what
     is no such thing."""
 
-    __slots__ = ("_asked", "_table")
+    __slots__ = ("_asked", "_parts")
 
     def __init__(self, table: bytes = b"") -> None:
         if len(table) % _ENTRY.size:
             raise ValueError("a table of revisions that ends in the middle of one")
-        self._table = bytearray(table)
+        self._parts = [bytearray() for _ in range(PARTS)]
+        """The entries by the first bits of their hash: each is searched from its beginning."""
         self._asked: tuple[str, bytes, int | None] | None = None
         """The record that was asked for last, and where it was found: nearly always the next to be put."""
+        for at in range(0, len(table), _ENTRY.size):
+            self._parts[table[at] % PARTS] += table[at : at + _ENTRY.size]
 
     def get(self, record_id: str) -> Published | None:
         """The last published revision of a record; None where none was."""
-        name = _hash(record_id)
-        at = self._find(name)
-        self._asked = record_id, name, at
+        name, at = self._looked_up(record_id)
         if at is None:
             return None
-        _, digest, told = _ENTRY.unpack_from(self._table, at)
+        _, digest, told = _ENTRY.unpack_from(self._parts[name[0] % PARTS], at)
         return Published(told >> 1, digest, bool(told & 1))
 
     def put(self, record_id: str, published: Published) -> None:
         """Remember it."""
-        asked, self._asked = self._asked, None
-        if asked is not None and asked[0] == record_id:
-            _, name, at = asked
-        else:
-            name = _hash(record_id)
-            at = self._find(name)
+        name, at = self._looked_up(record_id)
+        self._asked = None
+        part = self._parts[name[0] % PARTS]
         entry = _ENTRY.pack(name, published.digest, min(published.revision, MOST) << 1 | published.final)
         if at is None:
-            self._table += entry
+            part += entry
         else:
-            self._table[at : at + _ENTRY.size] = entry
+            part[at : at + _ENTRY.size] = entry
+
+    def put_first(self, record_id: str, revision: int, digest: bytes, final: bool) -> bool:
+        """Remember a record of which nothing was published yet; False, and nothing done, where something was."""
+        name = _hash(record_id)
+        part = self._parts[name[0] % PARTS]
+        at = _place_in(part, name)
+        if at is not None:
+            self._asked = record_id, name, at
+            return False
+        self._asked = None
+        part += _ENTRY.pack(name, digest, min(revision, MOST) << 1 | final)
+        return True
 
     def saved(self) -> bytes:
         """All of it."""
-        return bytes(self._table)
+        return b"".join(self._parts)
 
-    def _find(self, name: bytes) -> int | None:
-        at = self._table.find(name)
-        while at >= 0 and at % _ENTRY.size:
-            at = self._table.find(name, at + 1)
-        return None if at < 0 else at
+    def _looked_up(self, record_id: str) -> tuple[bytes, int | None]:
+        asked = self._asked
+        if asked is None or asked[0] != record_id:
+            name = _hash(record_id)
+            self._asked = asked = record_id, name, _place_in(self._parts[name[0] % PARTS], name)
+        return asked[1], asked[2]
+
+
+def _place_in(part: bytearray, name: bytes) -> int | None:
+    at = part.find(name)
+    while at >= 0 and at % _ENTRY.size:
+        at = part.find(name, at + 1)
+    return None if at < 0 else at
 
 
 def _hash(record_id: str) -> bytes:

@@ -15,7 +15,7 @@ from earwitness.consumers.held_call import Change, HeldCall, Timeline
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.saved_state import taken_up
-from earwitness.consumers.totals import Totals
+from earwitness.consumers.totals import UNSHOWN, Totals
 from earwitness.consumers.worker import BATCH, Batch, Worker
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.events import AnyEvent
@@ -29,6 +29,7 @@ RATE_OVER_NS: Final = 10 * S
 FOR_EVER_S: Final = 10**9
 MOST_HELD_BACK: Final = 20_000
 """Records whose changes are held back at most while the past is read."""
+_outgoing: Final = Outgoing._make
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +83,12 @@ class TimelineHandler:
 
     def handle(self, entry: Entry, value: AnyEvent) -> None:
         """Fold one event."""
-        if entry.partition in self._gaps_in:
+        if self._gaps_in and entry.partition in self._gaps_in:
             self._gaps_in.discard(entry.partition)
             self.complete_from(entry.partition, entry.append_ns)
         if value.kind == "health":
             self.health.note(value, again=entry.partition in self.again)
-        if entry.partition in self.again:
+        if self.again and entry.partition in self.again:
             counted = self.fold.events[value.kind]
             self.fold.add(entry, value)
             self.fold.events[value.kind] = counted
@@ -130,9 +131,10 @@ class TimelineHandler:
             news = self._ledger.news(change.new)
             if news is None:
                 continue
-            if news.first_final:
-                self.totals.add(sets.number_of(news.record), news.record)
-            outgoing.append(Outgoing(news.record.call_id, news.payload))
+            record, payload, first_final = news
+            if first_final and record.kind not in UNSHOWN:
+                self.totals.add(sets.number_of(record), record)
+            outgoing.append(_outgoing((record.call_id, payload, None)))
         return [Batch(self._topic, outgoing)] if outgoing else ()
 
     def _complete_from(self, _partition: int, at_ns: int) -> None:

@@ -8,11 +8,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.measures.catalogue import BY_NAME
-from earwitness.monitor.measures.contributions import What, contributions
+from earwitness.monitor.measures.contributions import tallies
+from earwitness.monitor.measures.slots import CENSORED, COUNT, VALUES
+from earwitness.monitor.measures.tally import fields_of, parted
 
 EDGES_S: Final = (
     0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 60.0,
@@ -50,15 +53,15 @@ class Totals:
         """Count a record that has become final."""
         if record.kind in UNSHOWN:
             return
-        for measure, klass, what, amount in contributions(record):
-            key = Key(number, measure, klass)
-            if what is What.COUNT:
+        for name, slot, amount in tallies(fields_of(record)):
+            if slot == COUNT:
+                key = _key(number, name)
                 self.counts[key] = self.counts.get(key, 0) + amount
-            elif what is What.VALUE:
-                total = self._total(key)
+            elif slot == VALUES:
+                total = self._total(_key(number, name))
                 total.buckets[bisect_left(_EDGES_NS, amount)] += 1
                 total.sum_ns += amount
-            elif what is What.CENSORED and BY_NAME[measure].ranks_censored:
+            elif slot == CENSORED and BY_NAME[(key := _key(number, name)).measure].ranks_censored:
                 self._total(key).buckets[-1] += 1
 
     def retain(self, numbers: Iterable[int]) -> None:
@@ -72,3 +75,8 @@ class Totals:
         if total is None:
             total = self.histograms[key] = Total()
         return total
+
+
+@lru_cache(maxsize=1 << 14)
+def _key(number: int, name: str) -> Key:
+    return Key(number, *parted(name))

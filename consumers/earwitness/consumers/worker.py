@@ -156,8 +156,7 @@ class Worker(Generic[T]):
         if keeper is not None:
             read = entries
             entries = await self.answered(lambda: keeper.sort_out(read), "say what state it has")
-        for entry in entries:
-            self._take_in(entry)
+        self._take_in(entries)
         self.records += len(entries)
         await self.publish()
         if keeper is not None:
@@ -178,18 +177,20 @@ class Worker(Generic[T]):
         if letters:
             await self.append(Batch(topic_name(self._log.prefix, DEAD), letters))
 
-    def _take_in(self, entry: Entry) -> None:
-        try:
-            value = self._decode(entry.value or b"")
-        except UnreadableRecord as error:
-            self._add_letter(entry, error.reason, error.detail)
-            return
-        try:
-            self._handler.handle(entry, value)
-        except Exception as error:
-            # One record's fault must not end a worker that many calls depend on.
-            self._add_letter(entry, HANDLER_ERROR, type(error).__name__)
-            _log.exception("record could not be handled", partition=entry.partition, offset=entry.offset)
+    def _take_in(self, entries: Sequence[Entry]) -> None:
+        decode, handle = self._decode, self._handler.handle
+        for entry in entries:
+            try:
+                value = decode(entry.value or b"")
+            except UnreadableRecord as error:
+                self._add_letter(entry, error.reason, error.detail)
+                continue
+            try:
+                handle(entry, value)
+            except Exception as error:
+                # One record's fault must not end a worker that many calls depend on.
+                self._add_letter(entry, HANDLER_ERROR, type(error).__name__)
+                _log.exception("record could not be handled", partition=entry.partition, offset=entry.offset)
 
     def _add_letter(self, entry: Entry, reason: str, detail: str) -> None:
         if self._keeper is None or self._keeper.is_new(entry):

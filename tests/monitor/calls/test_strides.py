@@ -19,7 +19,7 @@ from invented_calls.script import CALL_ID, S
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
 from earwitness.monitor.calls.facts import Edge, Facts, Gap, Play, Run, Said, ToolLife, TurnEnd, Verdict
 from earwitness.monitor.calls.onsets import Onset
-from earwitness.monitor.calls.strides import learnt_of_all, reaches_back
+from earwitness.monitor.calls.strides import bearings, learnt_of_all, reaches_back
 from earwitness.monitor.calls.timeline import CallTimeline
 from earwitness.monitor.contract.decoder import decode_event_fast
 
@@ -215,6 +215,7 @@ def test_a_metric_of_a_response_of_long_ago_reads_otherwise_where_one_was_cancel
 )
 def test_what_is_learnt_of_all_a_chapter(change: Callable[[Facts], Any], learnt: bool) -> None:
     facts = Facts()
+    before = bearings(facts)
     change(facts)
 
-    assert learnt_of_all(facts, Facts()) is learnt
+    assert learnt_of_all(facts, before) is learnt

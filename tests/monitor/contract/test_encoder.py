@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-import types
 from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from model_values import fields_of
+from pydantic import ValidationError
 
 from earwitness.monitor.contract.encoder import WRITERS
 from earwitness.monitor.contract.events import EVENT_TYPES, DroppedRange, Event, Health, Stage, Transcript
 
 NAMES = [model.__name__ for model in EVENT_TYPES]
-TEXT = st.text(max_size=12)
 NOW = {"call_id": "c", "source": "bot", "seq": 0, "at_ns": 0, "wall_ns": 0}
 
 
@@ -37,34 +36,6 @@ JUNK = st.sampled_from(
         DroppedRange(first_seq=1, last_seq=2, reason="shutdown"),
     ]
 )  # fmt: skip
-
-
-def values_of(hint: Any) -> st.SearchStrategy[Any]:
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return st.sampled_from(arguments)
-    if origin is Annotated:
-        return st.integers(0, 2**63 - 1)
-    if origin in (Union, types.UnionType):
-        return st.one_of(*map(values_of, arguments))
-    if origin is tuple:
-        return st.lists(values_of(arguments[0]), max_size=3).map(tuple)
-    if origin is dict:
-        return st.dictionaries(TEXT, values_of(arguments[1]), max_size=3)
-    if isinstance(hint, type) and issubclass(hint, BaseModel):
-        return fields_of(hint).map(lambda fields: hint(**fields))
-    plain = {int: st.integers(), float: st.floats(), str: TEXT, bool: st.booleans()}
-    return st.none() if hint is type(None) else plain[hint]
-
-
-def fields_of(model: type[BaseModel]) -> st.SearchStrategy[dict[str, Any]]:
-    required: dict[str, st.SearchStrategy[Any]] = {}
-    optional: dict[str, st.SearchStrategy[Any]] = {}
-    for name, info in model.model_fields.items():
-        if name not in ("v", "kind"):
-            hint = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
-            (required if info.is_required() else optional)[name] = values_of(hint)
-    return st.fixed_dictionaries(required, optional=optional)
 
 
 def same(written: bytes) -> bytes:

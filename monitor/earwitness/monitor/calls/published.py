@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from earwitness.monitor.calls.page import Content, Draft
@@ -14,9 +15,9 @@ from earwitness.monitor.calls.timeline_state import PublishedState, full_record,
 from earwitness.monitor.contract.records import RECORD_TYPES, AnyRecord, Record
 
 
-@dataclass(slots=True)
-class _Kept:
-    """The latest revision of a record: its own contents, and those that it shares with all records of the call."""
+class _Kept(msgspec.Struct, gc=False):
+    """The latest revision of a record: its own contents, and those that it shares with all records of the call. A
+    struct, which is made at a third of a dataclass's price."""
 
     kind: type[Record]
     content: Content
@@ -236,20 +237,27 @@ def _counts_alike(was: Content, now: Content) -> bool:
 def made(kind: type[Record], record_id: str, revision: int, content: Content, shared: Content) -> AnyRecord:
     """A record out of contents that this package worked out: the public model, without the cost of checking them."""
     blank, fresh, names = _MODELS[kind]
-    fields = {**blank, **shared, **content, "id": record_id, "revision": revision}
+    fields = blank | shared
+    fields |= content
+    fields["id"], fields["revision"] = record_id, revision
     for name, factory in fresh:
         if fields[name] is None:
             fields[name] = factory()
-    record: Any = kind.__new__(kind)
-    set_attribute(record, "__dict__", fields)
-    set_attribute(record, "__pydantic_fields_set__", names)
-    set_attribute(record, "__pydantic_extra__", None)
-    set_attribute(record, "__pydantic_private__", None)
+    record: Any = _blank(kind)
+    _set_fields(record, "__dict__", fields)
+    _set_names(record, names)
+    _set_extra(record, None)
+    _set_private(record, None)
     found: AnyRecord = record
     return found
 
 
-set_attribute: Final = object.__setattr__
+_blank: Final = object.__new__
+_set_fields: Final = object.__setattr__
+_set_names, _set_extra, _set_private = (
+    vars(BaseModel)[name].__set__ for name in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
+"""What a model without fields of its own has: slots, which are set through their own descriptors at half the price."""
 _MODELS: Final[dict[type[Record], tuple[dict[str, Any], list[tuple[str, Any]], set[str]]]] = {
     kind: (
         {name: None if info.default is PydanticUndefined else info.default for name, info in kind.model_fields.items()},

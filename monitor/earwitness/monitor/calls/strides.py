@@ -28,31 +28,35 @@ NEAR_NS: Final = LOOK_AHEAD_NS - S
 
 def ahead_of(entries: Sequence[Entry], chapter: Chapter, onset: Onset, upto_ns: int, bounds: Bounds) -> list[Onset]:
     """The onset that a chapter looks at, and those behind it up to the last that may be cut at in its stead. Empty
-    where each is to be tried: until the caller was heard, and where so many were no place for a cut that tries get
-    rare."""
-    if chapter.patience or not any(kind.startswith("caller:") for kind in chapter.carry.facts.had):
+    where each is to be tried, since so many were no place for a cut that tries get rare."""
+    if chapter.patience:
         return []
     last = entries[min(bisect_right(entries, onset.at_ns, key=_moment) + STRIDE, len(entries)) - 1][0]
     behind = onsets(entries, onset.at_ns, min(upto_ns, last), edge_ns=onset.edge_ns, match_ns=bounds.match_ns)
     ahead = [onset, *behind]
-    while len(ahead) > 1 and ahead[-1].over_agent:
+    while len(ahead) > 1 and (ahead[-1].over_agent or not ahead[-1].agent_heard):
         ahead.pop()
     is_odd = any(one.edge_ns > one.at_ns for one in ahead)
     return [] if len(ahead) == 1 or chapter.failed + len(ahead) > TRIES or is_odd else ahead
 
 
-def learnt_of_all(facts: Facts, before: Facts) -> bool:
-    """Whether something was learnt, since ``before``, that changes how all of a chapter reads."""
+def bearings(facts: Facts) -> tuple[object, ...]:
+    """What a chapter knows that bears on how all of it reads."""
     return (
-        facts.had != before.had
-        or facts.started is not before.started
-        or facts.connected_ns != before.connected_ns
-        or facts.caller_participant != before.caller_participant
-        or facts.other_participants != before.other_participants
-        or facts.expected != before.expected
-        or facts.counts.get("no_frames_seen") != before.counts.get("no_frames_seen")
-        or any(facts.gaps.values())
+        frozenset(facts.had),
+        facts.started,
+        facts.connected_ns,
+        facts.caller_participant,
+        frozenset(facts.other_participants),
+        tuple(facts.expected),
+        facts.counts.get("no_frames_seen"),
     )
+
+
+def learnt_of_all(facts: Facts, before: tuple[object, ...]) -> bool:
+    """Whether something was learnt, since the chapter's bearings were those ``before``, that changes how all of it
+    reads."""
+    return bearings(facts) != before or any(facts.gaps.values())
 
 
 def reaches_back(facts: Facts, ahead: Sequence[Onset], bounds: Bounds) -> bool:
@@ -98,7 +102,7 @@ class _Reach:
 
     def __init__(self, ahead: Sequence[Onset], bounds: Bounds) -> None:
         self.match_ns = bounds.match_ns
-        self.ahead = [(max(at, edge) + bounds.match_ns, at + LOOK_AHEAD_NS, edge) for at, edge, _ in ahead]
+        self.ahead = [(max(at, edge) + bounds.match_ns, at + LOOK_AHEAD_NS, edge) for at, edge, _, _ in ahead]
 
     def crosses(self, since_ns: int, told_ns: int, *, known_ns: int = -1) -> bool:
         """``known_ns``: before that nothing was judged."""

@@ -27,7 +27,7 @@ from earwitness.monitor.calls.parting import goes_on_behind
 from earwitness.monitor.calls.published import Published
 from earwitness.monitor.calls.reckon import Reckoning, reckon
 from earwitness.monitor.calls.shelf import packed, shelve_events
-from earwitness.monitor.calls.strides import ahead_of, learnt_of_all, reaches_back
+from earwitness.monitor.calls.strides import ahead_of, bearings, learnt_of_all, reaches_back
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.contract.wire import UnreadableRecord
@@ -347,8 +347,9 @@ class CallTimeline:
         if not ahead:
             return None
         last, carry = ahead[-1], chapter.carry
+        before = bearings(self._facts_of(carry, onset.at_ns + LOOK_AHEAD_NS)[1])
         _, facts = self._facts_of(carry, last.at_ns + LOOK_AHEAD_NS)
-        if learnt_of_all(facts, carry.facts):
+        if learnt_of_all(facts, before):
             return None
         self._step_by_step_ns = last.at_ns
         return None if reaches_back(facts, ahead[:-1], self.bounds) else last

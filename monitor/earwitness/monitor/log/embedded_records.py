@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from itertools import starmap
+from itertools import repeat
 
 from earwitness.monitor.log.embedded_file import LogFile, TopicRow
 from earwitness.monitor.log.keys import place_of
@@ -74,7 +73,10 @@ def read(
             first = rows[0][0] if rows else ends[number]
             if first > at and not topic.compacted:
                 gaps.append(Gap(name, number, at, first))
-            entries += starmap(partial(Entry, name, number), rows)
+            if rows:
+                # Column by column: half the price of a record at a time.
+                columns = zip(*rows, strict=True)
+                entries += map(Entry._make, zip(repeat(name), repeat(number), *columns, strict=False))
             after[number] = rows[-1][0] + 1 if rows else ends[number]
     return entries, after, gaps
 

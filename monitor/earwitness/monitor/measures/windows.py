@@ -294,17 +294,14 @@ class Windows:
         journal = buckets.journal(wall_ns, len(added) + len(removed))
         if journal is None:
             return
-        note, places, first = journal.append, self.classes.places, number * CLASSES * STRIDE
+        note, places, first = journal.extend, self.classes.places, number * CLASSES * STRIDE
         for name, slot, amount in added:
-            note(first + places[name] + slot)
-            note(amount)
+            note((first + places[name] + slot, amount))
         for name, slot, amount in removed:
-            note(~(first + places[name] + slot))
-            note(amount)
+            note((~(first + places[name] + slot), amount))
         if is_late:
             for place in {places[name] for name, _, _ in (*added, *removed)}:
-                note(first + place + RESTATED)
-                note(1)
+                note((first + place + RESTATED, 1))
 
     def _is_late(self, wall_ns: int, arrived_ns: int) -> bool:
         step_ns = LATE_STEP_S * S
