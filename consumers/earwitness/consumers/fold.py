@@ -120,7 +120,7 @@ class TimelineFold:
             held = self._admitted(held, entry, event, event_ns)
             if held is None:
                 return
-        if held.turns != (turns := self._turns.get(partition, 0)):
+        if self._turns and held.turns != (turns := self._turns.get(partition, 0)):
             # It may have been judged as of a moment that has not come yet.
             held.turns, held.as_of_ns = turns, min(held.as_of_ns, arrived_ns)
         self.events[kind] += 1

@@ -143,8 +143,12 @@ class TimelineHandler:
 
     def _due(self, changes: Iterable[Change]) -> Iterator[Change]:
         """What is to be published now: nothing that an earlier run published, and of the rest of the past the last."""
+        asked: str | None = None
+        past: Past | None = None
         for change in changes:
-            past = self.part_of(change.new.call_id)
+            call_id = change.new.call_id
+            if call_id != asked:
+                asked, past = call_id, self.part_of(call_id)
             if past is None or not past.behind:
                 yield change
             elif not past.quiet:

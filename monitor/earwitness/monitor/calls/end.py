@@ -16,6 +16,10 @@ def end_of(
     than ``silent_ns`` ended at its last event; what comes after such a silence is stray.
     """
     ended: int | None = None
+    if entries and entries[-1][0] - (entries[0][0] if last_ns is None else last_ns) <= silent_ns:
+        # All of them together take no longer than such a silence.
+        ended = next((at for at, _, _, event in entries if event.kind == "call_ended"), None)
+        return ended if ended is not None or as_of_ns - entries[-1][0] <= silent_ns else entries[-1][0], None, 0
     for n, (at, _, _, event) in enumerate(entries):
         if last_ns is not None and at - last_ns > silent_ns:
             return (last_ns if ended is None else ended), at, len(entries) - n

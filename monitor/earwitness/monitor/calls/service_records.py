@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from earwitness.monitor.calls.bounds import S
 from earwitness.monitor.calls.edge_evidence import of_silence
@@ -89,11 +89,15 @@ def _place(draft: Draft) -> int:
 
 def _stage(page: Page, known: StagesKnown, e: Any, at: int, record_id: str) -> Draft:
     value_s, scene = e.value_s, page.scene
-    value_ns = None if value_s is None else _duration_ns(value_s, min(at, scene.horizon_ns))
-    if value_s is not None and value_ns is None:
-        known.invalid.append(at)
-    run = scene.facts.runs.get(e.response_id) if e.response_id is not None and scene.facts.cancelled else None
-    censored = e.censored or (run is not None and _never_came(e, run))
+    value_ns = None
+    if value_s is not None:
+        value_ns = _duration_ns(value_s, min(at, scene.horizon_ns))
+        if value_ns is None:
+            known.invalid.append(at)
+    censored = e.censored
+    if scene.facts.cancelled and not censored:
+        run = scene.facts.runs.get(e.response_id)
+        censored = run is not None and _never_came(e, run)
     content: Content = {
         "service": e.service,
         "metric": e.metric,
@@ -104,7 +108,10 @@ def _stage(page: Page, known: StagesKnown, e: Any, at: int, record_id: str) -> D
         "event_wall_ns": page.wall_ns + at,
         "final": True,
     }
-    return Draft(StageSample, record_id, at, content)
+    return _draft((StageSample, record_id, at, content, None))
+
+
+_draft: Final = Draft._make
 
 
 def _never_came(e: Any, run: Run) -> bool:

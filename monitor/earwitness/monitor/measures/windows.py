@@ -290,7 +290,8 @@ class Windows:
     ) -> None:
         if not added and not removed:
             return
-        is_late = arrived_ns is not None and self._is_late(wall_ns, arrived_ns)
+        # None is late that came within the grace of it.
+        is_late = arrived_ns is not None and arrived_ns - wall_ns > GRACE_NS and self._is_late(wall_ns, arrived_ns)
         journal = buckets.journal(wall_ns, len(added) + len(removed))
         if journal is None:
             return
