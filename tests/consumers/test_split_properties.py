@@ -20,7 +20,8 @@ from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.log.protocol import Entry
 from earwitness.monitor.measures.catalogue import MEASURES
-from earwitness.monitor.measures.windows import STEP_OF, Windows
+from earwitness.monitor.measures.steps import STEP_OF
+from earwitness.monitor.measures.windows import Windows
 
 CHANCE = st.randoms(use_true_random=False)
 LONG_AFTER_NS = WALL_NS + 3_000 * S

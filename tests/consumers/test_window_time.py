@@ -17,7 +17,8 @@ from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.log.keys import partition_of
 from earwitness.monitor.log.protocol import Outgoing
 from earwitness.monitor.measures.reading import Quantile
-from earwitness.monitor.measures.windows import STEP_OF, Windows
+from earwitness.monitor.measures.steps import STEP_OF
+from earwitness.monitor.measures.windows import Windows
 
 S = 1_000_000_000
 NOON_NS = 1_700_006_400 * S

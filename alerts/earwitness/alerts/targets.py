@@ -7,7 +7,7 @@ from typing import cast
 from earwitness.alerts.quantities import Unit
 from earwitness.alerts.rules import Stat, Target
 from earwitness.monitor.measures.catalogue import UnknownMeasure, resolve
-from earwitness.monitor.measures.windows import LONG_STEP_S, STEP_OF
+from earwitness.monitor.measures.steps import LONG_STEP_S, STEP_OF
 
 
 def find_target(name: str) -> Target:

@@ -310,12 +310,18 @@ class TimelineFold:
             return []
         held.number = self.windows.label_sets.number_of(records[-1])
         changes: list[Change] = []
-        timeline, apply, as_of_ns, part = held.timeline, self.windows.apply, held.as_of_ns, held.partition
+        first: list[AnyRecord] = []
+        timeline, as_of_ns, part = held.timeline, held.as_of_ns, held.partition
         for record in records:
-            old = timeline.replaced(record.id) if record.revision else None
+            if not record.revision:
+                first.append(record)
+                changes.append(Change(None, record))
+                continue
+            old = timeline.replaced(record.id)
             if old is None or not timeline.counts_alike(record.id):
-                apply(old, record, arrived_ns=as_of_ns, part=part)
+                self.windows.apply(old, record, arrived_ns=as_of_ns, part=part)
             changes.append(Change(old, record))
+        self.windows.apply_first(first, arrived_ns=as_of_ns, part=part)
         self._note_torn(held)
         return changes
 

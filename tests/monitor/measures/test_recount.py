@@ -36,7 +36,8 @@ from earwitness.monitor.measures.contributions import What, contributions
 from earwitness.monitor.measures.histogram import UnlikeHistograms, default_binning
 from earwitness.monitor.measures.reading import Labels, Reading
 from earwitness.monitor.measures.readout import read_out
-from earwitness.monitor.measures.windows import STEP_OF, Windows
+from earwitness.monitor.measures.steps import STEP_OF
+from earwitness.monitor.measures.windows import Windows
 
 S = 1_000_000_000
 NOW_NS = 1_700_006_400 * S

@@ -11,7 +11,8 @@ import pytest
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.measures.histogram import UnlikeHistograms
 from earwitness.monitor.measures.reading import Quantile, Reading
-from earwitness.monitor.measures.windows import STEP_OF, Windows
+from earwitness.monitor.measures.steps import STEP_OF
+from earwitness.monitor.measures.windows import Windows
 
 S = 1_000_000_000
 ALL = (("agent", "clinic"),)

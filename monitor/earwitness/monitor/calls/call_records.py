@@ -40,23 +40,24 @@ class CallRecords:
         shared = self._shared_by(facts)
         changed: list[AnyRecord] = []
         standing: set[str] = set()
+        put: set[str] = set()
         self.published.begin()
-        settled = [chapter for chapter in settled if chapter.settled]
         for chapter in settled:
-            standing.update([draft.id for draft in chapter.settled])
-            self.published.put([self._labelled(draft, facts) for draft in chapter.settled], shared, changed)
+            if chapter.settled:
+                drafts = chapter.settled
+                if facts.labels or facts.judged:
+                    drafts = [self._labelled(draft, facts) for draft in drafts]
+                chapter.shelf, chapter.settled = self.published.put_for_good(drafts, shared, changed), []
+                put.update([draft.id for draft in drafts])
         standing.update([draft.id for draft in tail])
         self.published.put(tail, shared, changed)
         if facts.labels or facts.judged:
             for record_id, basis in self.overlaps.items():
-                self.published.amend(record_id, verdict(basis, record_id, facts, self.bounds), shared, changed)
-        for record_id in sorted(self.standing - standing):
+                if record_id not in put:
+                    self.published.amend(record_id, verdict(basis, record_id, facts, self.bounds), shared, changed)
+        for record_id in sorted(self.standing - standing - put):
             self.published.retract(record_id, changed)
         self.standing = standing
-        for chapter in settled:
-            ids = [draft.id for draft in chapter.settled]
-            self.standing.difference_update(ids)
-            chapter.shelf, chapter.settled = self.published.put_away(ids), []
         return changed
 
     def settle(self, chapter: Chapter) -> None:
@@ -89,6 +90,6 @@ class CallRecords:
 
     def _labelled(self, draft: Draft, facts: Facts) -> Draft:
         """A settled record with what a person or a judge says of it."""
-        if draft.basis is None or not (facts.labels or facts.judged):
+        if draft.basis is None:
             return draft
         return draft._replace(content=draft.content | verdict(draft.basis, draft.id, facts, self.bounds))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -105,21 +105,23 @@ class Published:
         kept = self._kept.get(record_id) or self._taken_down(record_id)
         self.put([Draft(kept.kind, record_id, 0, kept.content | update)], shared, changed)
 
-    def put_away(self, record_ids: Iterable[str]) -> int:
-        """Keep records that were published together in few bytes; the shelf's number. They stand, and come back when
-        somebody asks."""
+    def put_for_good(self, drafts: Sequence[Draft], shared: Content, changed: list[AnyRecord]) -> int:
+        """`put` records that are settled, and keep them together in few bytes; the shelf's number. They stand, and come
+        back when somebody asks."""
+        kept, shelf_of = self._kept, self._shelf_of
         block: list[Shelved] = []
         self._shelved += 1
-        shared: Content = {}
-        for record_id in record_ids:
-            one = self._kept.get(record_id)
-            if one is None:
-                continue
-            shared = one.shared
-            block.append((_NUMBER_OF[one.kind], record_id, one.revision, one.retracted, one.content))
-            del self._kept[record_id]
+        for draft in drafts:
+            kind, record_id, _, content, _ = draft
+            if record_id in kept or record_id in shelf_of:
+                self.put((draft,), shared, changed)
+                now = kept.pop(record_id)
+                block.append((_NUMBER_OF[kind], record_id, now.revision, now.retracted, now.content))
+            else:
+                changed.append(made(kind, record_id, 0, content, shared))
+                block.append((_NUMBER_OF[kind], record_id, 0, False, content))
             if not _is_once(record_id):
-                self._shelf_of[record_id] = self._shelved
+                shelf_of[record_id] = self._shelved
         if block:
             self._shelves[self._shelved] = shared, shelve(block)
         return self._shelved

@@ -25,7 +25,7 @@ from earwitness.monitor.cli.views.top_view import top_view
 from earwitness.monitor.errors import BadInput
 from earwitness.monitor.log.protocol import LogError
 from earwitness.monitor.logging import configure
-from earwitness.monitor.measures.windows import STEP_OF
+from earwitness.monitor.measures.steps import STEP_OF
 from earwitness.monitor.settings import Settings
 
 LONGEST_WINDOW_S = 86_400
