@@ -105,7 +105,7 @@ class TimelineFold:
 
     def add(self, entry: Entry, event: AnyEvent) -> None:
         """Give one event to its call; ``settle`` says what that changed."""
-        arrived_ns, partition = entry.append_ns, entry.partition
+        _, partition, _, _, _, arrived_ns = entry
         clock_ns = self.clocks_ns.get(partition, -1)
         if arrived_ns > clock_ns:
             self.clocks_ns[partition] = arrived_ns

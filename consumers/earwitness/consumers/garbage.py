@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-YOUNG: Final = 20_000
+YOUNG: Final = 50_000
 """So many objects more than before are looked through, instead of Python's 700; each further generation is ten times
 that. Of what a fold lets go hardly anything is a cycle, so that next to nothing waits for it."""
 

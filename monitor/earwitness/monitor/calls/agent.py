@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import msgspec
 
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.facts import Facts, Play, Run
@@ -17,8 +19,7 @@ from earwitness.monitor.calls.speech import Segment, pair
 from earwitness.monitor.contract.events import Evidence
 
 
-@dataclass(slots=True)
-class Sound:
+class Sound(msgspec.Struct, gc=False):
     """A stretch in which the agent was audible. ``off_ns`` None: it goes on. Between ``off_ns`` and
     ``uncertain_until_ns`` nobody knows (A30)."""
 
@@ -33,12 +34,11 @@ class Sound:
         return horizon_ns if self.off_ns is None else self.off_ns
 
 
-@dataclass(slots=True, eq=False)
-class Voice:
+class Voice(msgspec.Struct, eq=False):
     """All that one response made audible. ``run`` None: nobody says which response it was."""
 
     run: Run | None
-    sounds: list[Sound] = field(default_factory=list[Sound])
+    sounds: list[Sound] = msgspec.field(default_factory=list[Sound])
     chain: list[Run] | None = None
     """The runs that led to it, once they were asked for (`answers.chain_of`)."""
     stalled: bool | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from earwitness.monitor.calls.tokens import tokens
 from earwitness.monitor.contract.learnt_later import WantClass
 
@@ -12,8 +14,7 @@ Entry = tuple[int, str, int, Any]
 """An event at its place in the order of folding: moment on the call's clock, source, seq, the event."""
 
 
-@dataclass(slots=True)
-class Edge:
+class Edge(msgspec.Struct, gc=False):
     """Speech of a party began (``start``) or ended at ``edge_ns``, noticed at ``at_ns``."""
 
     at_ns: int
@@ -34,8 +35,7 @@ class Gap:
     back_ns: int | None = None
 
 
-@dataclass(slots=True)
-class Play:
+class Play(msgspec.Struct, gc=False):
     """One stretch of a response as written to the transport."""
 
     first_ns: int | None
@@ -113,8 +113,7 @@ class TurnEnd:
     complete_ns: int | None
 
 
-@dataclass(slots=True)
-class Said:
+class Said(msgspec.Struct, gc=False):
     """A transcript."""
 
     at_ns: int

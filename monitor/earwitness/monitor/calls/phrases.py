@@ -8,14 +8,17 @@ from collections.abc import Iterable, Sequence
 class Phrases:
     """Phrases of one or more words, each a tuple as `tokens` gives it."""
 
-    __slots__ = ("_lengths", "phrases")
+    __slots__ = ("_first", "_lengths", "phrases")
 
     def __init__(self, phrases: Iterable[tuple[str, ...]] = ()) -> None:
         self.phrases = frozenset(p for p in phrases if p)
         self._lengths = sorted({len(p) for p in self.phrases})
+        self._first = frozenset(p[0] for p in self.phrases)
 
     def within(self, words: Sequence[str]) -> bool:
         """Whether any phrase stands somewhere in the words."""
+        if self._first.isdisjoint(words):
+            return False
         words = tuple(words)
         return any(words[i : i + n] in self.phrases for n in self._lengths for i in range(len(words) - n + 1))
 

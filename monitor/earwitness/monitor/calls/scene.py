@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from earwitness.monitor.calls.agent import Sound, Voice, agent_voices
 from earwitness.monitor.calls.bounds import Bounds
 from earwitness.monitor.calls.facts import Facts, Run, Said
@@ -22,8 +24,7 @@ from earwitness.monitor.calls.transcripts import (
 )
 
 
-@dataclass(slots=True, eq=False)
-class Utterance:
+class Utterance(msgspec.Struct, eq=False):
     """A run of caller speech: segments closer than ``Bounds.overlap_merge_ns``; or, in a call without any source of
     edges, the words of a final alone (``words_only``)."""
 
@@ -41,7 +42,7 @@ class Utterance:
     """All of it fell on a muted input."""
     other: bool = False
     """Somebody else than the caller spoke."""
-    tongue: Lexicon = field(default_factory=lambda: lexicon(None))
+    tongue: Lexicon = msgspec.field(default_factory=lambda: lexicon(None))
     """The word lists that judge it: of the language that was heard, else of the call's."""
     own_words: bool | None = None
     """Whether it is the agent's own sound or words, once that was asked (`overlaps.is_echo`)."""

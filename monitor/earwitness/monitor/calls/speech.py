@@ -9,8 +9,9 @@ is poor: it counts only in a call that has no other source.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from earwitness.monitor.calls.bounds import Bounds, S
 from earwitness.monitor.calls.facts import Edge, Facts, Gap, Said, is_other
@@ -21,8 +22,7 @@ EDGE_SLACK_NS: Final = S // 10
 CALLER_ORDER: Final[tuple[Evidence, ...]] = ("audio", "vad", "server")
 
 
-@dataclass(slots=True, eq=False)
-class Segment:
+class Segment(msgspec.Struct, eq=False):
     """A stretch of speech. ``on_ns`` None: its beginning was not seen; ``off_ns`` None: it goes on.
 
     ``inferred``: no end was heard, and what stands there makes no overlap after it and no latency. ``on_at_most`` and
@@ -40,9 +40,9 @@ class Segment:
     other: bool = False
     echo: bool = False
     """The sound correlates with the agent's own (B07)."""
-    finals: list[Said] = field(default_factory=list[Said])
+    finals: list[Said] = msgspec.field(default_factory=list[Said])
     interim: str = ""
-    others: list[Said] = field(default_factory=list[Said])
+    others: list[Said] = msgspec.field(default_factory=list[Said])
     """Words of somebody else, where the caller's are missing: then it was somebody else who spoke."""
     closed_by_final: bool = False
     """A final came for it, be it an empty one."""

@@ -50,9 +50,11 @@ def _is_echo(scene: Scene, utterance: Utterance) -> bool:
         if voice.run is not None and any(s.on_ns <= end and s.end_ns(scene.horizon_ns) >= start for s in voice.sounds):
             own += scene.sounding(voice.run, start, end)
     own += [w for s in scene.facts.agent_said if s.lies_in(start, end) for w in tokens(s.text)]
-    if words[0] not in own:
+    first = words[0]
+    if first not in own:
         return False
-    return any(tuple(own[i : i + len(words)]) == words for i in range(len(own) - len(words) + 1))
+    said = tuple(own)
+    return any(word == first and said[i : i + len(words)] == words for i, word in enumerate(said))
 
 
 def judge(scene: Scene, draft: OverlapDraft) -> None:

@@ -75,7 +75,7 @@ def decode_event_fast(payload: bytes) -> AnyEvent:
         event = _EVENTS.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         _explain(payload, decode_event)
-    if event.v != SCHEMA_VERSION or not _utf8(payload):
+    if event.v != SCHEMA_VERSION or not (payload.isascii() or _is_utf8(payload)):
         _explain(payload, decode_event)
     return cast(AnyEvent, event)
 
@@ -86,7 +86,7 @@ def decode_record_fast(payload: bytes) -> AnyRecord:
         record = _RECORDS.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         _explain(payload, decode_record)
-    if record.v != RECORD_VERSION or not _utf8(payload):
+    if record.v != RECORD_VERSION or not (payload.isascii() or _is_utf8(payload)):
         _explain(payload, decode_record)
     return cast(AnyRecord, record)
 
@@ -122,10 +122,8 @@ def _explain(payload: bytes, checked: Callable[[bytes], object]) -> NoReturn:
     raise UnreadableRecord("invalid", "the two decoders disagree on it")
 
 
-def _utf8(payload: bytes) -> bool:
+def _is_utf8(payload: bytes) -> bool:
     """msgspec skips unknown fields without looking at their encoding; pydantic looks."""
-    if payload.isascii():
-        return True
     try:
         payload.decode()
     except UnicodeDecodeError:
