@@ -16,7 +16,7 @@ import structlog
 
 from earwitness.consumers.at_hand import AtHand
 from earwitness.consumers.clock_skew import ClockSkews
-from earwitness.consumers.held_call import Change, HeldCall, Timeline
+from earwitness.consumers.held_call import Change, HeldCall, Timeline, change_of
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.calls.timeline import LEARNT_LATER, CallTimeline
 from earwitness.monitor.contract.decoder import share_names
@@ -315,7 +315,7 @@ class TimelineFold:
         for record in records:
             if not record.revision:
                 first.append(record)
-                changes.append(Change(None, record))
+                changes.append(change_of((None, record)))
                 continue
             old = timeline.replaced(record.id)
             if old is None or not timeline.counts_alike(record.id):

@@ -10,6 +10,7 @@ from earwitness.monitor.calls.arrivals import Torn
 from earwitness.monitor.contract.decoder import pack_events
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
+from earwitness.monitor.named_tuples import maker_of
 
 MOST_SINCE: Final = 64
 """Events since a call was saved whole, before it is again."""
@@ -39,6 +40,9 @@ class Change(NamedTuple):
 
     old: AnyRecord | None
     new: AnyRecord
+
+
+change_of: Final = maker_of(Change)
 
 
 @dataclass(slots=True)

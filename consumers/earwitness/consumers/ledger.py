@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from earwitness.consumers.revisions import AMBIGUOUS, Published, Revisions
 from earwitness.monitor.contract.record_encoder import encode_record
 from earwitness.monitor.contract.records import AnyRecord
+from earwitness.monitor.named_tuples import maker_of
 
 
 class News(NamedTuple):
@@ -92,7 +93,7 @@ class Ledger:
         return known
 
 
-_news: Final = News._make
+_news: Final = maker_of(News)
 
 
 def _digest(payload: bytes) -> bytes:

@@ -20,7 +20,7 @@ from earwitness.consumers.worker import BATCH, Batch, Worker
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.log.oldest import oldest_unread_ns
-from earwitness.monitor.log.protocol import Entry, Gap, Log, Outgoing, Reader
+from earwitness.monitor.log.protocol import Entry, Gap, Log, Outgoing, Reader, outgoing_of
 from earwitness.monitor.log.topics import EVENTS, RECORDS, topic_name
 from earwitness.monitor.measures.windows import Windows
 
@@ -29,7 +29,6 @@ RATE_OVER_NS: Final = 10 * S
 FOR_EVER_S: Final = 10**9
 MOST_HELD_BACK: Final = 20_000
 """Records whose changes are held back at most while the past is read."""
-_outgoing: Final = Outgoing._make
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,7 @@ class TimelineHandler:
             record, payload, first_final = news
             if first_final and record.kind not in UNSHOWN:
                 self.totals.add(sets.number_of(record), record)
-            outgoing.append(_outgoing((record.call_id, payload, None)))
+            outgoing.append(outgoing_of((record.call_id, payload, None)))
         return [Batch(self._topic, outgoing)] if outgoing else ()
 
     def _complete_from(self, _partition: int, at_ns: int) -> None:

@@ -14,6 +14,7 @@ from earwitness.monitor.calls.page import Content, Draft, Page
 from earwitness.monitor.calls.silence import Stretch
 from earwitness.monitor.calls.talk import turn_of_tool
 from earwitness.monitor.contract.records import DeadAir, StageSample, ToolCall
+from earwitness.monitor.named_tuples import maker_of
 
 
 def write_dead_air(page: Page, stretches: Sequence[Stretch]) -> None:
@@ -111,7 +112,7 @@ def _stage(page: Page, known: StagesKnown, e: Any, at: int, record_id: str) -> D
     return _draft((StageSample, record_id, at, content, None))
 
 
-_draft: Final = Draft._make
+_draft: Final = maker_of(Draft)
 
 
 def _never_came(e: Any, run: Run) -> bool:

@@ -9,7 +9,7 @@ from itertools import repeat
 
 from earwitness.monitor.log.embedded_file import LogFile, TopicRow
 from earwitness.monitor.log.keys import place_of
-from earwitness.monitor.log.protocol import Entry, Gap, Outgoing
+from earwitness.monitor.log.protocol import Entry, Gap, Outgoing, entry_of
 
 TOMBSTONE_NS = 24 * 3600 * 10**9
 """How long a tombstone stays, so that readers who are behind learn of it."""
@@ -76,7 +76,7 @@ def read(
             if rows:
                 # Column by column: half the price of a record at a time.
                 columns = zip(*rows, strict=True)
-                entries += map(Entry._make, zip(repeat(name), repeat(number), *columns, strict=False))
+                entries += map(entry_of, zip(repeat(name), repeat(number), *columns, strict=False))
             after[number] = rows[-1][0] + 1 if rows else ends[number]
     return entries, after, gaps
 

@@ -17,7 +17,7 @@ from earwitness.monitor.log.kafka_clients import is_member, new_consumer, stop_c
 from earwitness.monitor.log.kafka_library import KafkaError, RebalanceListener, kafka, kafka_errors
 from earwitness.monitor.log.kafka_settings import KafkaSettings
 from earwitness.monitor.log.kafka_words import Asked, cluster_name, in_words
-from earwitness.monitor.log.protocol import Entry, Gap, LogError, LogRefused, LogUnavailable
+from earwitness.monitor.log.protocol import Entry, Gap, LogError, LogRefused, LogUnavailable, entry_of
 
 T = TypeVar("T")
 PAUSED_S: Final = 0.02
@@ -255,7 +255,7 @@ class KafkaReader:
             self._known(number)
             # Column by column: half the price of a record at a time, of which there are hundreds of thousands a second.
             entries += map(
-                Entry._make,
+                entry_of,
                 zip(
                     repeat(topic),
                     repeat(number),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+from earwitness.monitor.named_tuples import maker_of
 
 
 class LogError(Exception):
@@ -49,6 +51,10 @@ class Entry(NamedTuple):
     key: str
     value: bytes | None
     append_ns: int
+
+
+entry_of: Final = maker_of(Entry)
+outgoing_of: Final = maker_of(Outgoing)
 
 
 @dataclass(frozen=True, slots=True)
