@@ -12,7 +12,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,11 +94,20 @@ class TimedWindows(Windows):
         super().apply(old, new, arrived_ns=arrived_ns, part=part)
         self.spent_s += time.process_time() - began
 
+    def apply_first(self, records: Iterable[AnyRecord], *, arrived_ns: int | None = None, part: int = 0) -> None:
+        """The same."""
+        began = time.process_time()
+        super().apply_first(records, arrived_ns=arrived_ns, part=part)
+        self.spent_s += time.process_time() - began
+
 
 class NoWindows(Windows):
     """Windows that count nothing."""
 
     def apply(self, old: AnyRecord | None, new: AnyRecord, *, arrived_ns: int | None = None, part: int = 0) -> None:
+        """Nothing."""
+
+    def apply_first(self, records: Iterable[AnyRecord], *, arrived_ns: int | None = None, part: int = 0) -> None:
         """Nothing."""
 
 

@@ -22,7 +22,7 @@ class MonitorSettings:
     longest_call_s: int = 7_200
     call_kept_s: int = 7_200
     """How long an ended call can still be changed by what is learnt of it later."""
-    calls_at_hand: int | None = 1_000
+    calls_at_hand: int | None = 10_000
     """So many calls stay as they are worked with; of others few bytes are kept between two looks. None: of no call."""
     future_s: int = 60
     """An event further ahead of its arrival than this is set aside."""
