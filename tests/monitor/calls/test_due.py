@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import msgspec
+from demo_calls import HOUR_NS, demo_call
 from hypothesis import given
 from hypothesis import strategies as st
 from invented_calls.effort import effort
@@ -12,7 +14,9 @@ from invented_calls.folded import at_once, content
 from invented_calls.plausible import plausible_calls
 from invented_calls.script import CALL_ID, S
 
+from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
 from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.contract.decoder import decode_event_fast
 
 CHANCE = st.randoms(use_true_random=False)
 AS_TIME_GOES_BY = frozenset({"final"})
@@ -31,6 +35,22 @@ def unlike(events: list[Any], as_of_ns: int, found: dict[str, Any]) -> dict[str,
 
 def _without_final(record: dict[str, Any] | None) -> dict[str, Any] | None:
     return None if record is None else {k: v for k, v in record.items() if k not in AS_TIME_GOES_BY}
+
+
+def test_an_event_that_lies_far_ahead_keeps_no_call_from_ending_in_silence() -> None:
+    """A clock that jumped: what it told of last week is to come, and nothing has come since."""
+    events = [decode_event_fast(one.payload) for one in demo_call(1, HOUR_NS, 20, ended=False)]
+    last: Any = events[-1]
+    last_ns: int = last.at_ns
+    ahead = msgspec.structs.replace(last, seq=last.seq + 1, at_ns=last_ns + 7 * 86_400 * S)
+    timeline, over = CallTimeline(events[0].call_id), DEFAULT_BOUNDS.silent_call_ns
+    for event in (*events, ahead):
+        timeline.add(event)
+    timeline.advance(last_ns + S)
+    while timeline.due_ns <= last_ns + over + S:
+        timeline.advance(timeline.due_ns)
+
+    assert timeline.ended
 
 
 @effort(25)

@@ -257,7 +257,8 @@ class CallTimeline:
     def _look_ahead(self, found: Reckoning, as_of_ns: int) -> None:
         """What is to come if nothing comes: when to look again, and what to hurry for."""
         ahead = [e[0] for e in (*self._entries[self._read : self._read + 1], *self._learnt) if e[0] > as_of_ns]
-        self.due_ns = min(due_ns(found, self.last_at_ns), *ahead, NEVER)
+        last_ns = self._entries[self._read - 1][0] if self._read else found.page.carry.last_at_ns or 0
+        self.due_ns = min(due_ns(found, last_ns), *ahead, NEVER)
         self.final_due_ns = found.page.final_at_ns
         self._floor = floor_of(found)
 
