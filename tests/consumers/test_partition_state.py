@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from demo_calls import demo_calls
+from demo_calls import HOUR_NS, demo_call, demo_calls
 
 from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.ledger import Ledger
@@ -64,6 +64,24 @@ def test_what_was_saved_comes_back() -> None:
     for measure in MEASURES:
         told = [one.windows.read(measure.name, window_s=300, as_of_ns=fold.clocks_ns[0]) for one in (fold, again)]
         assert replace(told[0], restated=0) == replace(told[1], restated=0)
+
+
+def test_what_came_too_late_and_was_judged_by_nobody_yet_is_still_known_to_have() -> None:
+    fold, again = TimelineFold(MonitorSettings()), TimelineFold(MonitorSettings())
+    *sent, last = demo_call(1, HOUR_NS, 60, ended=False)
+    arrived_ns = last.wall_ns
+    late = sent.pop(20)
+    for offset, one in enumerate([*sent, last, late]):
+        fold.add(Entry("events", 0, offset, one.call_id, one.payload, arrived_ns), decode_event_fast(one.payload))
+    values, about = saved(fold)
+    state_of(again).restore(values, about)
+    for one in (fold, again):
+        one.settle()
+        one.advance(arrived_ns + S)
+
+    torn = [held.torn for one in (fold, again) for held in one.held.values()]
+    assert torn[0] == torn[1]
+    assert [one.late for one in torn[0]] == [True]
 
 
 def test_worst_cases_under_other_label_keys_are_doubted_and_nothing_is_used() -> None:

@@ -343,7 +343,7 @@ class TimelineFold:
     def _note_torn(self, held: HeldCall) -> None:
         """Let the windows know where events of a call are missing, and where they are missing no more."""
         timeline = held.timeline
-        torn = timeline.torn(held.torn) if isinstance(timeline, CallTimeline) else held.torn
+        torn = timeline.torn() if isinstance(timeline, CallTimeline) else held.torn
         if torn or held.torn:
             held.torn = torn
             begun_ns = timeline.started_wall_ns or 0

@@ -124,16 +124,20 @@ class Arrivals:
         """An event that was taken came too late to be folded."""
         self._sources[source].note_late(seq, at_ns)
 
-    def state(self) -> dict[str, tuple[int, int, list[Hole], int]]:
-        """Of each source the highest number, how many events came, the holes, and the moment of the highest."""
-        return {source: (n.top, n.count, n.holes, n.at_ns) for source, n in self._sources.items()}
+    def state(self) -> dict[str, tuple[int, int, list[Hole], int, list[Hole]]]:
+        """Of each source the highest number, how many events came, the holes, the moment of the highest, and what came
+        too late."""
+        return {source: (n.top, n.count, n.holes, n.at_ns, n.late) for source, n in self._sources.items()}
 
-    def restore(self, state: Mapping[str, tuple[int, int, Sequence[Hole], int]], duplicates: int) -> None:
-        """The way back of `state`; what came late, `torn` is told."""
+    def restore(
+        self, state: Mapping[str, tuple[int, int, Sequence[Hole], int, Sequence[Hole]]], duplicates: int
+    ) -> None:
+        """The way back of `state`."""
         self.duplicates = duplicates
-        for source, (top, count, holes, at_ns) in state.items():
+        for source, (top, count, holes, at_ns, late) in state.items():
             numbers = self._sources[source] = Numbers()
-            numbers.top, numbers.count, numbers.holes, numbers.at_ns = top, count, list(holes), at_ns
+            numbers.top, numbers.count, numbers.at_ns = top, count, at_ns
+            numbers.holes, numbers.late = list(holes), list(late)
 
     def tally(self, facts: Facts, *, events: int, late: int, stray: int) -> Tally:
         """What there is to say of an ended call's events: ``events`` were folded, ``late`` and ``stray`` ones not."""
@@ -147,10 +151,9 @@ class Arrivals:
         """Events that a gap in ``seq`` shows to be missing and nobody reported as dropped."""
         return sum(numbers.missing(dropped.get(source, ())) for source, numbers in self._sources.items())
 
-    def torn(self, known: Iterable[Torn] = ()) -> list[Torn]:
-        """What is missing of the bot's sources, reported as dropped or not. ``known``: what this said before it was put
-        away, which takes what came late with it."""
-        found = {one for one in known if one.late}
+    def torn(self) -> list[Torn]:
+        """What is missing of the bot's sources, reported as dropped or not, and what came too late to be folded."""
+        found: set[Torn] = set()
         for source in BOT_SOURCES & self._sources.keys():
             numbers = self._sources[source]
             found |= {Torn(source, *one, late=True) for one in numbers.late}

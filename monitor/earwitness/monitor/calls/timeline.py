@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -188,9 +187,9 @@ class CallTimeline:
         """Whether a change of the last ``advance`` differs from what it replaced in nothing that is counted."""
         return self._records.published.counts_alike(record_id)
 
-    def torn(self, known: Iterable[Torn] = ()) -> list[Torn]:
-        """Where events of the bot are missing, or came too late to be folded; ``known`` is what this said before."""
-        return self._arrivals.torn(known)
+    def torn(self) -> list[Torn]:
+        """Where events of the bot are missing, or came too late to be folded."""
+        return self._arrivals.torn()
 
     def dump(self) -> bytes:
         """All of it as bytes, to go on from with `load`. What the last ``advance`` replaced is left out."""

@@ -35,7 +35,7 @@ from earwitness.monitor.contract.records import RECORD_TYPES, Call, LineQuality,
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.fewer_bytes import is_squeezed, squeezed, unsqueezed
 
-FORMAT: Final = 8 << 32 | zlib.crc32(repr(FIELDS).encode())
+FORMAT: Final = 9 << 32 | zlib.crc32(repr(FIELDS).encode())
 """Another one where states of before can no longer be read: its upper half grows, or records have other fields."""
 _CALL: Final = RECORD_TYPES.index(Call)
 
@@ -99,7 +99,7 @@ class TimelineState(msgspec.Struct, array_like=True, frozen=True):
     plain: bool
     late: int
     looked_ns: int
-    sources: dict[str, tuple[int, int, list[Hole], int]]
+    sources: dict[str, tuple[int, int, list[Hole], int, list[Hole]]]
     duplicates: int
     moments_ns: list[list[int]]
     """Of the current entries, of what was learnt later, and of each chapter that has events."""
