@@ -75,11 +75,11 @@ def test_what_came_too_late_and_was_judged_by_nobody_yet_is_still_known_to_have(
         fold.add(Entry("events", 0, offset, one.call_id, one.payload, arrived_ns), decode_event_fast(one.payload))
     values, about = saved(fold)
     state_of(again).restore(values, about)
-    for one in (fold, again):
-        one.settle()
-        one.advance(arrived_ns + S)
+    for either in (fold, again):
+        either.settle()
+        either.advance(arrived_ns + S)
 
-    torn = [held.torn for one in (fold, again) for held in one.held.values()]
+    torn = [held.torn for either in (fold, again) for held in either.held.values()]
     assert torn[0] == torn[1]
     assert [one.late for one in torn[0]] == [True]
 
