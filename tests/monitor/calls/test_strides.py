@@ -17,9 +17,11 @@ from invented_calls.plausible import plausible_calls
 from invented_calls.script import CALL_ID, S
 
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
+from earwitness.monitor.calls.carry import Carry
+from earwitness.monitor.calls.chapter import Chapter
 from earwitness.monitor.calls.facts import Edge, Facts, Gap, Play, Run, Said, ToolLife, TurnEnd, Verdict
-from earwitness.monitor.calls.onsets import Onset
-from earwitness.monitor.calls.strides import bearings, learnt_of_all, reaches_back
+from earwitness.monitor.calls.onsets import Onset, onsets
+from earwitness.monitor.calls.strides import ahead_of, bearings, learnt_of_all, reaches_back
 from earwitness.monitor.calls.timeline import CallTimeline
 from earwitness.monitor.contract.decoder import decode_event_fast
 
@@ -121,6 +123,27 @@ def test_whatever_is_told_between_an_onset_and_its_being_noticed_is_not_lost(cha
     whole.advance(LONG_AFTER_NS)
 
     assert content(live.records()) == content(whole.records())
+
+
+def test_a_stride_ends_where_the_agent_was_heard_since_the_onset_before() -> None:
+    """A chapter that began at that one would have no place for a cut: every pace must cut at the same."""
+    entries = [(e.at_ns, e.source, e.seq, e) for e in DEMO]
+    chapter = Chapter(Carry())
+    heard = list(onsets(entries, -1, 60 * S, edge_ns=0, match_ns=DEFAULT_BOUNDS.match_ns))
+    first, *behind = ahead_of(entries, chapter, heard[0], 60 * S, DEFAULT_BOUNDS)
+    assert len(behind) > 2
+    last, before = behind[-1], behind[-2]
+    silent = [
+        entry
+        for entry in entries
+        if entry[3].kind not in ("playout", "speech_started", "speech_ended")
+        or entry[0] <= before.at_ns
+        or entry[0] > last.at_ns
+        or getattr(entry[3], "party", None) == "caller"
+    ]
+
+    assert last.agent_heard
+    assert ahead_of(silent, chapter, heard[0], last.at_ns, DEFAULT_BOUNDS) == [first, *behind[:-1]]
 
 
 AHEAD = [Onset(20 * S, 20 * S - S // 5), Onset(30 * S, 30 * S - S // 5)]

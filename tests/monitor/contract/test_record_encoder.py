@@ -32,7 +32,7 @@ def test_a_number_that_json_does_not_have_is_null() -> None:
     line = LineQuality(reports=1, loss_ratio_mean=math.nan, loss_ratio_worst=math.inf)
 
     assert b'"value_ns":null' in encode_record(sample)
-    assert b'"loss_ratio_mean":null,"loss_ratio_worst":null' in encode_record(Call(**NOW, line=line))
+    assert b'"loss_ratio_mean":null,"loss_ratio_worst":null' in encode_record(Call(**NOW, started_wall_ns=0, line=line))
 
 
 def test_what_only_pydantic_takes_is_written_by_it() -> None:

@@ -254,12 +254,40 @@ def test_records_counted_at_once_count_as_they_do_one_by_one(
     assert at_once.label_sets.refused_values == singly.label_sets.refused_values
 
 
-def test_what_came_before_a_record_under_other_bounds_is_counted() -> None:
+@pytest.mark.parametrize("arrived_ns", [None, NOW_NS, NOW_NS + 100 * S])
+def test_first_revisions_applied_at_once_count_as_they_do_one_by_one(arrived_ns: int | None) -> None:
+    draw = random.Random(6)
+    singly, at_once = (Windows(labels={"route": ["ivr"]}, max_label_values=2) for _ in range(2))
+    records = [drawn(draw, number).model_copy(update={"call_id": f"c{number // 3}"}) for number in range(900)]
+    for record in records:
+        singly.apply(None, record, arrived_ns=arrived_ns, part=1)
+    for start in range(0, 900, 100):
+        at_once.apply_first(records[start : start + 100], arrived_ns=arrived_ns, part=1)
+
+    for measure in BY_NAME:
+        for window_s in (60, 3_600, 86_400):
+            seen: dict[str, Any] = {"window_s": window_s, "as_of_ns": AS_OF_NS}
+            for where in ((), *singly.groups(["agent", "route"], **seen)):
+                assert at_once.read(measure, **seen, where=where) == singly.read(measure, **seen, where=where)
+            assert at_once.worst(measure, **seen) == singly.worst(measure, **seen)
+    assert (at_once.late, at_once.late_by_ns) == (singly.late, singly.late_by_ns)
+    assert at_once.label_sets.refused_values == singly.label_sets.refused_values
+    assert (at_once.late > 0) is (arrived_ns is not None)
+    for record in records[:200]:
+        singly.apply(record, record.model_copy(update={"retracted": True}), part=1)
+        at_once.apply(record, record.model_copy(update={"retracted": True}), part=1)
+    assert at_once.read("calls", window_s=86_400, as_of_ns=AS_OF_NS) == singly.read(
+        "calls", window_s=86_400, as_of_ns=AS_OF_NS
+    )
+
+
+@pytest.mark.parametrize("put_in", [Windows.count, Windows.apply_first])
+def test_what_came_before_a_record_under_other_bounds_is_counted(put_in: Callable[..., None]) -> None:
     first = Turn(id="t", call_id="c", agent="a", event_wall_ns=NOW_NS, u_on_ns=0, u_off_ns=S, response_latency_ns=S)
     windows = Windows()
 
     with pytest.raises(UnlikeHistograms):
-        windows.count([first, first.model_copy(update={"bounds": "b-1"}), first])
+        put_in(windows, [first, first.model_copy(update={"bounds": "b-1"}), first])
 
     assert windows.read("response_latency", window_s=60, as_of_ns=AS_OF_NS).n == 1
 
