@@ -29,6 +29,22 @@ def unanswered(fold: TimelineFold, at_s: float) -> int:
     return fold.windows.read("unanswered", window_s=300, as_of_ns=NOON_NS + round(at_s * S)).count
 
 
+def test_what_a_worker_that_is_behind_left_to_wait_is_not_late(make_bot: Any) -> None:
+    fold = TimelineFold(MonitorSettings())
+    fold.lagging = True
+    bot = make_bot("c1").start()
+    for turn in range(20):
+        bot.asks(6 * turn + 2)
+    give(fold, bot.made)
+
+    assert fold.windows.read("response_latency", window_s=300, as_of_ns=NOON_NS + 130 * S).n > 10
+    assert fold.windows.late == 0
+
+    give(fold, make_bot("c2").start().asks(3).ends(20).made, at_s=200)
+
+    assert fold.windows.late > 0
+
+
 def test_a_log_whose_clock_is_behind_ours_does_not_turn_time_back(make_bot: Any) -> None:
     fold = TimelineFold(MonitorSettings())
     bot = make_bot("c1").start().asks(2, answered_after_s=None)

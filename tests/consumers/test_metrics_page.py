@@ -151,6 +151,17 @@ async def test_a_window_says_whether_it_has_all_events(
     assert found[f"earwitness_window_complete{{{BASE},version=42,window=5m}}"] == whole
 
 
+async def test_a_window_says_that_it_changed_after_it_was_published(scene: Scene) -> None:
+    name = f"earwitness_window_restated{{{BASE},version=42,window=5m}}"
+    scene.turn(0.9)
+    assert (await scene.samples())[name] == 0
+
+    came = {"id": "t7", "call_id": "e", "event_wall_ns": NOON_NS - 200 * S, "response_latency_ns": S}
+    late = turn("42").model_copy(update=came)
+    scene.windows.apply(None, late, arrived_ns=NOON_NS)
+    assert (await scene.samples())[name] == 1
+
+
 async def test_a_window_that_began_before_what_is_still_known_is_not_complete(scene: Scene) -> None:
     scene.turn(0.9)
     name = f"earwitness_window_complete{{{BASE},version=42,window=5m}}"

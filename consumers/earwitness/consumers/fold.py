@@ -292,6 +292,8 @@ class TimelineFold:
 
     def _judge(self, held: HeldCall, as_of_ns: int) -> list[Change]:
         held.as_of_ns = max(held.as_of_ns, as_of_ns)
+        # That it was left to wait makes nothing late that came in time.
+        arrived_ns = held.as_of_ns if held.waits_ns is None else held.waits_ns
         held.waits_ns = held.presses_ns = None
         held.changed = True
         if held.broken or held.offset_ns is None:
@@ -311,7 +313,7 @@ class TimelineFold:
         held.number = self.windows.label_sets.number_of(records[-1])
         changes: list[Change] = []
         first: list[AnyRecord] = []
-        timeline, as_of_ns, part = held.timeline, held.as_of_ns, held.partition
+        timeline, part = held.timeline, held.partition
         for record in records:
             if not record.revision:
                 first.append(record)
@@ -319,9 +321,9 @@ class TimelineFold:
                 continue
             old = timeline.replaced(record.id)
             if old is None or not timeline.counts_alike(record.id):
-                self.windows.apply(old, record, arrived_ns=as_of_ns, part=part)
+                self.windows.apply(old, record, arrived_ns=arrived_ns, part=part)
             changes.append(Change(old, record))
-        self.windows.apply_first(first, arrived_ns=as_of_ns, part=part)
+        self.windows.apply_first(first, arrived_ns=arrived_ns, part=part)
         self._note_torn(held)
         return changes
 

@@ -37,6 +37,10 @@ WINDOW_METRICS: Final = (
         "1 where the window has all events of its calls that were read; 0 where some are missing, or lie before what"
         " the monitor still knows.",
     ),
+    (
+        "earwitness_window_restated",
+        "Changes of the window's response latency that came after their minute was published.",
+    ),
 )
 """What is said of every window of a label set, beside the measures: name, meaning."""
 
@@ -137,7 +141,7 @@ class MonitorCollector(Collector):
             "Percentiles of response latency in a window; +Inf where one touches an unanswered turn.",
             labels=[*self._names, "window", "quantile"],
         )
-        ranked, complete = (
+        ranked, complete, restated = (
             GaugeMetricFamily(name, about, labels=[*self._names, "window"]) for name, about in WINDOW_METRICS
         )
         coverage = GaugeMetricFamily(
@@ -152,6 +156,7 @@ class MonitorCollector(Collector):
         )
         for window_s in self._gauge_windows_s:
             shown, found = _window_name(window_s), self._windows.by_set(window_s=window_s, as_of_ns=now_ns)
+            late = found.restated("response_latency")
             turns, lacking = found.ranked("response_latency"), self._windows.lacking(window_s=window_s, as_of_ns=now_ns)
             quantiles = [(q, found.percentiles("response_latency", PERMILLES[name])) for name, q in QUANTILES.items()]
             coverages = [(measure.name, found.coverage(measure.name)) for measure in _covered()]
@@ -161,6 +166,7 @@ class MonitorCollector(Collector):
                 values = self._of(labels)
                 ranked.add_metric([*values, shown], turns.get(number, 0))
                 complete.add_metric([*values, shown], None not in lacking and number not in lacking)
+                restated.add_metric([*values, shown], late.get(number, 0))
                 for name, by_set in quantiles:
                     value = _shown_quantile(by_set.get(number, Quantile()))
                     if value is not None:
@@ -169,7 +175,7 @@ class MonitorCollector(Collector):
                     for name, by_number in shares:
                         if number in by_number:
                             family.add_metric([*values, name, shown], by_number[number])
-        yield from (latency, ranked, complete, coverage, ratio)
+        yield from (latency, ranked, complete, restated, coverage, ratio)
         live = GaugeMetricFamily(
             BY_NAME["calls_in_progress"].prometheus[0], BY_NAME["calls_in_progress"].help, labels=self._names
         )

@@ -341,6 +341,10 @@ def test_what_is_said_of_all_sets_at_once_is_what_readings_say_of_one_after_the_
             number: windows.read(measure, window_s=window_s, as_of_ns=AS_OF_NS, where=labels)
             for labels, number in numbers.items()
         }
+        late = found.restated(measure)
+        assert {number: late.get(number, 0) for number in one_by_one} == {
+            number: one.restated for number, one in one_by_one.items()
+        }
         if measure in durations and measure != "latency_part":
             ranked, shares = found.ranked(measure), found.coverage(measure)
             assert {number: ranked.get(number, 0) for number in one_by_one} == {

@@ -69,6 +69,14 @@ class BySet:
         number, only = self._classes.number(measure, ""), not BY_NAME[measure].ranks_censored
         return percentile_by_set(self._sums, number, permille, self._binning, answered_only=only)
 
+    def restated(self, measure: str) -> dict[int, int]:
+        """How many changes came after their minute was published, of the class with the most, as a `Reading` says it."""
+        found: dict[int, int] = {}
+        for klass in ("", *[klass for klass, _ in self._classes.of(measure)]):
+            for number, times in self._amounts(measure, klass, RESTATED).items():
+                found[number] = max(found.get(number, 0), times)
+        return found
+
     def _rates(self, measure: str, klass: str, below: str) -> dict[int, float]:
         counts = self._amounts(measure, klass, COUNT)
         shares = {
