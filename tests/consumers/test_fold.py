@@ -33,14 +33,14 @@ def test_what_a_worker_that_is_behind_left_to_wait_is_not_late(make_bot: Any) ->
     fold = TimelineFold(MonitorSettings())
     fold.lagging = True
     bot = make_bot("c1").start()
-    for turn in range(20):
+    for turn in range(30):
         bot.asks(6 * turn + 2)
     give(fold, bot.made)
 
-    assert fold.windows.read("response_latency", window_s=300, as_of_ns=NOON_NS + 130 * S).n > 10
+    assert fold.windows.read("response_latency", window_s=300, as_of_ns=NOON_NS + 190 * S).n > 10
     assert fold.windows.late == 0
 
-    give(fold, make_bot("c2").start().asks(3).ends(20).made, at_s=200)
+    give(fold, make_bot("c2").start().asks(3).ends(20).made, at_s=400)
 
     assert fold.windows.late > 0
 

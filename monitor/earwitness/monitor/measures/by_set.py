@@ -70,7 +70,7 @@ class BySet:
         return percentile_by_set(self._sums, number, permille, self._binning, answered_only=only)
 
     def restated(self, measure: str) -> dict[int, int]:
-        """How many changes came after their minute was published, of the class with the most, as a `Reading` says it."""
+        """How many changes came after their minute was published, as a `Reading` counts them."""
         found: dict[int, int] = {}
         for klass in ("", *[klass for klass, _ in self._classes.of(measure)]):
             for number, times in self._amounts(measure, klass, RESTATED).items():
