@@ -172,6 +172,7 @@ async def test_a_slow_sink_delays_neither_evaluation_nor_the_others(shelf: Shelf
         await asyncio.sleep(0)
 
     assert (slow.statuses, quick.statuses) == ([], ["firing", "resolved"])
+    assert runner.delivery.waiting == {"slow": 2, "quick": 0}
     slow.gate.set()
     await runner.close()
     assert slow.statuses == ["firing", "resolved"]

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import subprocess
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -160,6 +161,23 @@ async def test_a_window_says_that_it_changed_after_it_was_published(scene: Scene
     late = turn("42").model_copy(update=came)
     scene.windows.apply(None, late, arrived_ns=NOON_NS)
     assert (await scene.samples())[name] == 1
+
+
+async def test_what_of_the_alerts_reached_nobody_is_told_by_sink(scene: Scene) -> None:
+    assert not [name for name in await scene.samples() if name.startswith("earwitness_alert")]
+
+    scene.own.deliveries = SimpleNamespace(
+        delivered={"console": 3, "webhook-1:pager": 0},
+        failures={"console": 0, "webhook-1:pager": 7},
+        given_up={"console": 0, "webhook-1:pager": 2},
+        waiting={"console": 0, "webhook-1:pager": 1},
+    )
+    found = await scene.samples()
+
+    assert found["earwitness_alerts_delivered_total{sink=console}"] == 3
+    assert found["earwitness_alert_delivery_failures_total{sink=webhook-1:pager}"] == 7
+    assert found["earwitness_alerts_given_up_total{sink=webhook-1:pager}"] == 2
+    assert found["earwitness_alerts_waiting{sink=webhook-1:pager}"] == 1
 
 
 async def test_a_window_that_began_before_what_is_still_known_is_not_complete(scene: Scene) -> None:

@@ -52,6 +52,11 @@ class Delivery:
             self._waiting.add(mark)
             self._queues[sink].put_nowait(notice)
 
+    @property
+    def waiting(self) -> dict[str, int]:
+        """Notices that a sink has not taken yet, the one in hand among them, by sink."""
+        return {name: sum(mark[3] == name for mark in self._waiting) for name in self._sinks}
+
     def is_waiting(self, notice: Notice, sink: str) -> bool:
         """Whether it is queued or being sent."""
         return _mark(notice, sink) in self._waiting

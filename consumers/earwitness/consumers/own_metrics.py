@@ -202,6 +202,34 @@ OWN_METRICS: Final[tuple[OwnMetric, ...]] = (
         lambda s: s.windows.label_sets.refused_values,
         "key",
     ),
+    OwnMetric(
+        "earwitness_alerts_delivered_total",
+        "counter",
+        "Notices of alerts that a sink took.",
+        lambda s: None if s.own.deliveries is None else s.own.deliveries.delivered,
+        "sink",
+    ),
+    OwnMetric(
+        "earwitness_alert_delivery_failures_total",
+        "counter",
+        "Attempts to deliver a notice that failed; it is tried again.",
+        lambda s: None if s.own.deliveries is None else s.own.deliveries.failures,
+        "sink",
+    ),
+    OwnMetric(
+        "earwitness_alerts_given_up_total",
+        "counter",
+        "Notices that a sink refused, or did not take for as long as it was tried: nobody was told by it.",
+        lambda s: None if s.own.deliveries is None else s.own.deliveries.given_up,
+        "sink",
+    ),
+    OwnMetric(
+        "earwitness_alerts_waiting",
+        "gauge",
+        "Notices that a sink has not taken yet.",
+        lambda s: None if s.own.deliveries is None else s.own.deliveries.waiting,
+        "sink",
+    ),
     OwnMetric("earwitness_build_info", "gauge", "The version that runs.", lambda _: {release(): 1}, "version"),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from earwitness.consumers.bot_health import BotHealth, Bots
 from earwitness.consumers.clock_skew import ClockSkews
@@ -11,6 +12,17 @@ from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.timeline import FoldStats
 
 S = 1_000_000_000
+
+
+class Deliveries(Protocol):
+    """How alerts get out, by sink. ``failures`` are attempts, ``given_up`` notices that it never got."""
+
+    delivered: dict[str, int]
+    failures: dict[str, int]
+    given_up: dict[str, int]
+
+    @property
+    def waiting(self) -> dict[str, int]: ...
 
 
 @dataclass(slots=True)
@@ -34,6 +46,8 @@ class SelfMetrics:
     """Positions that the group did not remember, since their partition had moved on."""
     partitions: dict[str, int] = field(default_factory=dict[str, int])
     """How many each topic has, by kind (``events``)."""
+    deliveries: Deliveries | None = None
+    """None: nobody is told of anything."""
     _records: int = -1
 
     def note_progress(self, now_ns: int, records: int, lag_records: int) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,6 +36,24 @@ def test_run_stops_cleanly_on_a_signal(number: signal.Signals, log_path: Path) -
     assert time.monotonic() - began_s < 5
     assert b"Traceback" not in err
     assert b"monitor stopped" in err
+
+
+@pytest.mark.realtime
+def test_the_page_of_a_running_monitor_tells_of_its_alerts_by_sink(log_path: Path) -> None:
+    hook = 'alerts.webhooks=[{"url": "https://pager.example/x"}]'
+    process = started(["run", "--log", str(log_path), "--port", "0", "--set", hook])
+    assert process.stderr is not None
+    page = next(re.search(rb"http://\S+/metrics", line) for line in process.stderr if b"monitor runs" in line)
+    assert page is not None
+    try:
+        with urllib.request.urlopen(page[0].decode(), timeout=10) as answer:
+            told = answer.read().decode()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+
+    for sink in ("console", "webhook-0:pager.example"):
+        assert f'earwitness_alerts_given_up_total{{sink="{sink}"}} 0.0' in told
 
 
 @pytest.mark.realtime

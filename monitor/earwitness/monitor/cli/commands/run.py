@@ -64,6 +64,7 @@ async def _run(settings: Settings, monitoring: MonitorSettings, rules: Sequence[
 
         try:
             monitor = Monitor(log, monitoring, stop=stop, on_tick=on_tick)
+            monitor.own.deliveries = alerts.delivery
             collect_seldom()
             telling = asyncio.create_task(_tell_when_ready(monitor, settings, log.url, len(rules)))
             try:
