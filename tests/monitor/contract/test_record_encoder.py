@@ -18,13 +18,18 @@ NAMES = [model.__name__ for model in RECORD_TYPES]
 NOW: dict[str, Any] = {"call_id": "c", "id": "x1", "event_wall_ns": 5, "agent": "clinic"}
 
 
+def same(written: bytes) -> bytes:
+    """1e+16 is 1e16."""
+    return written.replace(b"e+", b"e")
+
+
 @pytest.mark.parametrize("model", RECORD_TYPES, ids=NAMES)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_what_is_written_is_what_pydantic_writes(model: type[Any], data: st.DataObject) -> None:
     record = model(**data.draw(fields_of(model)))
 
-    assert encode_record(record) == encode(record).replace(b"e+", b"e")
+    assert same(encode_record(record)) == same(encode(record))
 
 
 def test_a_number_that_json_does_not_have_is_null() -> None:
