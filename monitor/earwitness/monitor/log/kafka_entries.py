@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from earwitness.monitor.log.protocol import Entry, entry_of
 
-MOST_KEYS: Final = 50_000
-"""So many keys are remembered at most."""
+MOST_KEYS: Final = 10_000
+"""So many keys are remembered at most: 2 MB."""
 
 
 class Entries:
