@@ -29,6 +29,7 @@ from earwitness.monitor.log.kafka_settings import kafka_settings
 from earwitness.monitor.log.protocol import Log, Outgoing
 from earwitness.monitor.log.topics import topic_specs
 from earwitness.monitor.log.url import KafkaUrl, SqliteUrl, parse_log_url
+from earwitness.monitor.measures.windows import Windows
 
 SETTINGS = MonitorSettings(metrics=False, poll_s=0.05, gather_s=0.0, tick_s=0.1, keep_every_s=0.15)
 PATIENCE_S = 120.0
@@ -149,16 +150,18 @@ class Killings:
 
     async def check(self) -> dict[str, int]:
         """One more worker, here, reads to the end: records and windows must be what the log alone says."""
-        stop = asyncio.Event()
-        monitor = Monitor(self.log, replace(SETTINGS, tick_s=0.05), stop=stop)
+        stop, has_all = asyncio.Event(), asyncio.Event()
+
+        async def look(_windows: Windows, _now_ns: int) -> None:
+            if monitor.keeper is not None and monitor.keeper.settled and await self._all_read(monitor):
+                has_all.set()
+
+        monitor = Monitor(self.log, replace(SETTINGS, tick_s=0.05), stop=stop, on_tick=look)
         running = asyncio.create_task(monitor.run())
         async with asyncio.timeout(PATIENCE_S):
-            ready = asyncio.create_task(monitor.ready.wait())
-            await asyncio.wait({ready, running}, return_when=asyncio.FIRST_COMPLETED)
+            read = asyncio.create_task(has_all.wait())
+            await asyncio.wait({read, running}, return_when=asyncio.FIRST_COMPLETED)
             assert not running.done(), running
-            while not (monitor.keeper is not None and monitor.keeper.settled and await self._all_read(monitor)):
-                assert not running.done(), running
-                await asyncio.sleep(0.05)
         as_of_ns = time.time_ns() + 100 * S
         monitor.handler.queue(monitor.fold.advance(as_of_ns))
         stop.set()

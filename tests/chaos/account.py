@@ -100,9 +100,14 @@ async def settled(log: Log, made: Path, names: Iterable[str], within_s: float = 
     """The calls of these names, once nothing of them is missing or so much time has gone by."""
     loop = asyncio.get_running_loop()
     ends_s, wanted = loop.time() + within_s, list(names)
-    while True:
-        calls = account(made, await everything(log))
-        left = [name for name in wanted if name not in calls or calls[name].missing or not calls[name].arrived]
-        if not left or loop.time() > ends_s:
-            return calls
-        await asyncio.sleep(0.2)
+    reader, found = await log.reader(topic_name(log.prefix, EVENTS)), list[Entry]()
+    try:
+        while True:
+            found += await reader.poll(timeout_s=1.0, max_records=10_000)
+            calls = account(made, found)
+            left = [name for name in wanted if name not in calls or calls[name].missing or not calls[name].arrived]
+            if not left or loop.time() > ends_s:
+                # Nothing may come behind what was waited for that is not looked at.
+                return account(made, await everything(log))
+    finally:
+        await reader.close()

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from killed_workers import SETTINGS, opened
 
-from earwitness.consumers.monitor import Monitor
+from earwitness.consumers.monitor import Monitor, OnTick
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.log.protocol import Log, Outgoing
 from earwitness.monitor.log.topics import topic_specs
+from earwitness.monitor.measures.windows import Windows
 
 CALLS = 1_000
 LATER = 50
@@ -39,10 +40,10 @@ async def send(log: Log, events: list[Any]) -> None:
     await log.append(f"{log.prefix}.events", [Outgoing(event.call_id, encode(event)) for event in events])
 
 
-async def running(log: Log) -> tuple[Monitor, asyncio.Event, asyncio.Task[None], float]:
+async def running(log: Log, on_tick: OnTick | None = None) -> tuple[Monitor, asyncio.Event, asyncio.Task[None], float]:
     """A monitor that is ready, and how long that took."""
     stop = asyncio.Event()
-    monitor = Monitor(log, replace(SETTINGS, keep_every_s=1.0), stop=stop)
+    monitor = Monitor(log, replace(SETTINGS, keep_every_s=1.0), stop=stop, on_tick=on_tick)
     began = time.monotonic()
     task = asyncio.create_task(monitor.run())
     async with asyncio.timeout(WITHIN_S):
@@ -70,12 +71,17 @@ async def test_a_thousand_open_calls_and_label_sets(
     tail = [event for bot in bots for event in bot.made[before[bot.call_id] :]]
     await send(log, tail)
 
-    second, stop, task, again_s = await running(log)
+    has_all = asyncio.Event()
+
+    async def look(windows: Windows, now_ns: int) -> None:
+        if windows.read("response_latency", window_s=300, as_of_ns=now_ns).n >= 2 * CALLS + LATER:
+            has_all.set()
+
+    second, stop, task, again_s = await running(log, look)
 
     windows = second.fold.windows
     async with asyncio.timeout(WITHIN_S):
-        while windows.read("response_latency", window_s=300, as_of_ns=time.time_ns()).n < 2 * CALLS + LATER:  # noqa: ASYNC110
-            await asyncio.sleep(0.1)
+        await has_all.wait()
     groups = windows.groups(["agent", "version"], window_s=300, as_of_ns=time.time_ns())
     stop.set()
     await task

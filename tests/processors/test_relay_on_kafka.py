@@ -50,22 +50,21 @@ class Site:
 
     async def until_something_is_shipped(self) -> None:
         topic = f"{self.target.prefix}.events"
-        before = await self.target.end_positions(topic)
+        reader = await self.target.reader(topic, start=await self.target.end_positions(topic))
         async with asyncio.timeout(WITHIN_S):
-            while await self.target.end_positions(topic) == before:
+            while not await reader.poll(timeout_s=0.5):
                 self.relay.see_that_it_runs()
-                await asyncio.sleep(0.01)
+        await reader.close()
 
     async def until_all_is_shipped(self) -> list[Entry]:
         """Wait until the target has every identity that the embedded log has."""
+        reader, found = await self.target.reader(f"{self.target.prefix}.events"), set[tuple[str, str, int]]()
         async with asyncio.timeout(WITHIN_S):
-            while True:
-                wanted = {_identity(e) for e in await _all(self.source, "earwitness.events")}
-                found = await self.shipped()
-                if wanted <= {_identity(e) for e in found}:
-                    return found
+            while not {_identity(e) for e in await _all(self.source, "earwitness.events")} <= found:
                 self.relay.see_that_it_runs()
-                await asyncio.sleep(0.3)
+                found |= {_identity(e) for e in await reader.poll(timeout_s=0.5)}
+        await reader.close()
+        return await self.shipped()
 
 
 @pytest.fixture
