@@ -182,3 +182,23 @@ async def test_partitions_added_to_a_topic_are_read_too(open_kafka: Opener, topi
     got = await read(reader, 30)
 
     assert {entry.partition for entry in got} == {0, 1, 2}
+
+
+async def test_the_installed_client_gives_records_as_they_lie_in_their_batch(
+    open_kafka: Opener, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it does not, reading works as well and costs twice as much: that must be seen."""
+    log = await open_kafka(TopicSpec(topic, 1))
+    await log.append(topic, records(3))
+    reader: Any = await log.reader(topic)
+    given, of = list[Any](), reader._entries.of
+
+    def noted(partition: int, found: Any) -> Any:
+        given.extend(found)
+        return of(partition, found)
+
+    monkeypatch.setattr(reader._entries, "of", noted)
+    await read(reader, 3)
+
+    assert len(given) == 3
+    assert not any(isinstance(one, kafka.ConsumerRecord) for one in given)

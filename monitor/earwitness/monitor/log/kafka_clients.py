@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from earwitness.monitor.log.kafka_fetched import give_plainly
 from earwitness.monitor.log.kafka_library import KafkaError, kafka, kafka_admin
 from earwitness.monitor.log.kafka_settings import KafkaSettings
 from earwitness.monitor.log.kafka_words import Asked, cluster_name, in_words, why_unreachable
@@ -69,7 +70,9 @@ async def new_consumer(settings: KafkaSettings, group: str | None = None) -> Any
         session_timeout_ms=settings.session_timeout_ms,
         heartbeat_interval_ms=settings.session_timeout_ms // 4,
     )
-    return await started(consumer, settings, stop_consumer)
+    await started(consumer, settings, stop_consumer)
+    give_plainly(consumer)
+    return consumer
 
 
 async def new_admin(settings: KafkaSettings) -> Any:
