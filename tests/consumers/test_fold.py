@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from earwitness.consumers.fold import LAGGING_NS, WAITING_NS, TimelineFold
+from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.looks import LAGGING_NS, WAITING_NS
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.wire import encode

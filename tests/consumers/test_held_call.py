@@ -24,7 +24,7 @@ def held() -> HeldCall:
 
 
 def test_before_it_is_saved_whole_nothing_is_kept(held: HeldCall) -> None:
-    held.note(event(0))
+    held.note([event(0)])
 
     assert held.since is None
     assert held.packed == []
@@ -34,7 +34,7 @@ def test_events_since_it_was_saved_whole_are_kept_in_blocks(held: HeldCall) -> N
     held.saved_whole()
     events = [event(seq) for seq in range(BLOCK + 3)]
     for one in events:
-        held.note(one)
+        held.note([one])
 
     assert held.since == events[BLOCK:]
     assert held.packed_count == BLOCK
@@ -46,22 +46,22 @@ def test_events_since_it_was_saved_whole_are_kept_in_blocks(held: HeldCall) -> N
 def test_when_they_are_too_many_they_are_forgotten_and_it_is_saved_whole_again(held: HeldCall) -> None:
     held.saved_whole()
     for seq in range(MOST_SINCE):
-        held.note(event(seq))
+        held.note([event(seq)])
     assert held.since is not None
     for seq in range(MOST_SINCE, MOST_SINCE + BLOCK):
-        held.note(event(seq))
+        held.note([event(seq)])
 
     assert held.since is None
     assert held.packed == []
     held.saved_whole()
-    held.note(event(0))
+    held.note([event(0)])
     assert held.since == [event(0)]
 
 
 def test_what_cannot_be_packed_makes_it_be_saved_whole(held: HeldCall) -> None:
     """Events that were made by hand."""
     held.saved_whole()
-    held.note(event(0, at_ns=7))
+    held.note([event(0, at_ns=7)])
     held.pack()
 
     assert held.since is None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +18,10 @@ from invented_calls.mutilated import mutilate
 from invented_calls.plausible import Teller
 from invented_calls.script import WALL_NS, S
 
+from earwitness.consumers import fold as fold_module
 from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.runs import by_partition
 from earwitness.monitor.log.protocol import Entry
 from earwitness.monitor.measures.catalogue import MEASURES
 from earwitness.monitor.measures.steps import STEP_OF
@@ -26,6 +30,7 @@ from earwitness.monitor.measures.windows import Windows
 CHANCE = st.randoms(use_true_random=False)
 LONG_AFTER_NS = WALL_NS + 3_000 * S
 Arrived = list[tuple[Entry, Any]]
+Take = Callable[[TimelineFold, Arrived], None]
 
 
 def calls(chance: random.Random, *, harmed: bool = False) -> Arrived:
@@ -43,18 +48,36 @@ def calls(chance: random.Random, *, harmed: bool = False) -> Arrived:
     return arrived
 
 
-def fed(arrived: Arrived, batches: Iterable[int], *, ticks: bool = False) -> tuple[TimelineFold, list[Any]]:
+def fed(
+    arrived: Arrived, batches: Iterable[int], *, ticks: bool = False, take: Take | None = None
+) -> tuple[TimelineFold, list[Any]]:
     """A fold that was given the log in batches of these sizes, the last one with all the rest; and its changes."""
     fold, changes, begin = TimelineFold(MonitorSettings()), list[Any](), 0
     for size in [*batches, len(arrived)]:
-        for entry, event in arrived[begin : begin + size]:
-            fold.add(entry, event)
+        (take or one_by_one)(fold, arrived[begin : begin + size])
         begin += size
         changes += fold.settle()
         if ticks and 0 < begin < len(arrived):
             changes += fold.advance(arrived[begin][0].append_ns)
     changes += fold.advance(LONG_AFTER_NS)
     return fold, changes
+
+
+def one_by_one(fold: TimelineFold, batch: Arrived) -> None:
+    for entry, event in batch:
+        fold.add(entry, event)
+
+
+def together(fold: TimelineFold, batch: Arrived) -> None:
+    """As a worker takes in what it read, one partition after the other."""
+    entries = sorted((entry for entry, _ in batch), key=attrgetter("partition"))
+    events = [event for _, event in sorted(batch, key=lambda one: one[0].partition)]
+    for _, where in by_partition(entries):
+        fold.add_all(entries[where], events[where], unexpected)
+
+
+def unexpected(entry: Entry, error: Exception) -> None:
+    raise AssertionError(entry) from error
 
 
 def readings(windows: Windows) -> list[Any]:
@@ -87,6 +110,32 @@ def test_batches_of_any_size_give_the_same_records_and_windows(chance: random.Ra
     parts, _ = fed(arrived, sizes(chance), ticks=True)
     assert latest(parts) == latest(once)
     assert readings(parts.windows) == readings(once.windows)
+
+
+@effort(12)
+@given(CHANCE)
+def test_what_is_taken_together_is_what_comes_one_by_one(chance: random.Random) -> None:
+    """Whatever is lost, doubled, late or out of order."""
+    arrived = calls(chance, harmed=chance.randrange(2) == 1)
+    batches, ticks = sizes(chance), chance.randrange(2) == 1
+    singly, _ = fed(arrived, batches, ticks=ticks)
+    with patch.object(fold_module, "TOGETHER", 1):
+        at_once, _ = fed(arrived, batches, ticks=ticks, take=together)
+    assert latest(at_once) == latest(singly)
+    assert readings(at_once.windows) == readings(singly.windows)
+    for name in ("events", "stray", "set_aside", "late_facts", "clocks_ns", "windows.late"):
+        assert attrgetter(name)(at_once) == attrgetter(name)(singly), name
+    for call_id, held in singly.held.items():
+        assert at_once.held[call_id].offset_ns == held.offset_ns
+        assert which_came(at_once, call_id) == which_came(singly, call_id)
+
+
+def which_came(fold: TimelineFold, call_id: str) -> Any:
+    """Events of a call, as far as it knows."""
+    held = fold.held[call_id]
+    fold._at_hand.wake(held)
+    call: Any = held.timeline
+    return call._arrivals.state(), call._arrivals.duplicates, call._late, call.last_at_ns, call.started_wall_ns
 
 
 @effort(8)

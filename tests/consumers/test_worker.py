@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from earwitness.consumers.dead_letters import HANDLER_ERROR, DeadLetters
+from earwitness.consumers.runs import Failed
 from earwitness.consumers.worker import FIRST_PAUSE_S, LONGEST_PAUSE_S, Batch, Stopped, Worker
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.wire import decode_event
@@ -28,11 +29,13 @@ class Echo:
         self.gaps: list[Gap] = []
         self._waiting: list[Outgoing] = []
 
-    def handle(self, entry: Entry, value: AnyEvent) -> None:
-        if value.call_id == "boom":
-            raise ValueError("no")
-        self.seen.append(value.call_id)
-        self._waiting.append(Outgoing(value.call_id, b"{}"))
+    def handle_all(self, entries: Sequence[Entry], values: Sequence[AnyEvent], failed: Failed) -> None:
+        for entry, value in zip(entries, values, strict=True):
+            if value.call_id == "boom":
+                failed(entry, ValueError("no"))
+                continue
+            self.seen.append(value.call_id)
+            self._waiting.append(Outgoing(value.call_id, b"{}"))
 
     def missed(self, gap: Gap) -> None:
         self.gaps.append(gap)
@@ -152,9 +155,9 @@ async def test_a_stop_finishes_the_batch_in_hand(site: Any, make_bot: Any) -> No
     stop = asyncio.Event()
 
     class Stopping(Echo):
-        def handle(self, entry: Entry, value: AnyEvent) -> None:
+        def handle_all(self, entries: Sequence[Entry], values: Sequence[AnyEvent], failed: Failed) -> None:
             stop.set()
-            super().handle(entry, value)
+            super().handle_all(entries, values, failed)
 
     handler = Stopping()
     worker = await worker_of(site.log, handler, stop=stop, pause=Pauses())

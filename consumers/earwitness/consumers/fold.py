@@ -7,9 +7,10 @@ calls look silent or overdue (definitions, "Records, windows, labels").
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import sub
 from typing import Final
 
 import structlog
@@ -17,8 +18,10 @@ import structlog
 from earwitness.consumers.at_hand import AtHand
 from earwitness.consumers.clock_skew import ClockSkews
 from earwitness.consumers.held_call import Change, HeldCall, Timeline, change_of
+from earwitness.consumers.looks import LAGGING_NS, Looks
 from earwitness.consumers.monitor_settings import MonitorSettings
-from earwitness.monitor.calls.timeline import LEARNT_LATER, CallTimeline
+from earwitness.consumers.runs import Failed, by_call, is_rising, runs
+from earwitness.monitor.calls.timeline import APART, LEARNT_LATER, CallTimeline
 from earwitness.monitor.contract.decoder import share_names
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
@@ -31,12 +34,9 @@ FORGOTTEN: Final = 20_000
 """Ids of calls that are over for good and are remembered, so that a straggler does not open a call anew."""
 SWEEP_NS: Final = 60 * S
 AT_ONCE: Final = frozenset({"call_started", "call_ended"})
-_APART: Final = LEARNT_LATER | {"call_started"}
-WAITING_NS: Final = 10 * S
-"""How long at most any other event waits, on a busy worker, for the next look at its call."""
-LAGGING_NS: Final = 60 * S
-"""The same for all events of a worker that is behind: what it finds is old in any case, and the more of a call is read
-at once the less it costs."""
+_NOT_JUST_NEXT: Final = LEARNT_LATER | {"call_started"}
+TOGETHER: Final = 100
+"""Fewer events at once are taken one by one: there are hardly two of one call among them."""
 TURNED_BACK_NS: Final = 60 * S
 """What arrives so long before what came already tells that the log's clock was set back: a broker's may be, or another
 broker's be right again. Of several brokers each has its own, a little apart."""
@@ -89,10 +89,7 @@ class TimelineFold:
         self._at_hand = AtHand(settings.calls_at_hand)
         self._kept_ns = settings.call_kept_s * S
         self._future_ns = settings.future_s * S
-        self._at_once: dict[str, HeldCall] = {}
-        self._pressing: deque[tuple[int, HeldCall]] = deque()
-        self._waiting: deque[tuple[int, HeldCall]] = deque()
-        """Calls with events that were not judged, by arrival of the first of them."""
+        self._looks = Looks()
         self._newest_ns = 0
         self._turns: dict[int, int] = {}
         """How often the clock of a partition was set back."""
@@ -112,11 +109,65 @@ class TimelineFold:
             self._newest_ns = max(self._newest_ns, arrived_ns)
         elif arrived_ns < clock_ns - TURNED_BACK_NS:
             self._turn_back(partition, arrived_ns)
+        self._take(entry, event)
+
+    def add_all(self, entries: Sequence[Entry], events: Sequence[AnyEvent], failed: Failed) -> None:
+        """`add` the events of one partition, in their order: those of a call that are simply its next ones together,
+        which costs half. ``failed`` is told what `add` would raise, and of which entry."""
+        partition, times_ns = entries[0].partition, [entry.append_ns for entry in entries]
+        known_ns = self.clocks_ns.get(partition, -1)
+        if len(entries) < TOGETHER or self._turns or times_ns[0] < known_ns or not is_rising(times_ns):
+            for entry, event in zip(entries, events, strict=True):
+                _tried(self.add, entry, event, failed)
+            return
+        self.clocks_ns[partition] = times_ns[-1]
+        self._newest_ns = max(self._newest_ns, times_ns[-1])
+        counts = self._looks.counts()
+        for call_id, places in by_call(events).items():
+            for run in runs(events, places, APART):
+                if not self._took_together(call_id, [events[place] for place in run], [times_ns[p] for p in run]):
+                    for place in run:
+                        _tried(self._take, entries[place], events[place], failed)
+        self._looks.sort_from(counts)
+
+    def _took_together(self, call_id: str, run: Sequence[AnyEvent], times_ns: Sequence[int]) -> bool:
+        """What `_take` does with each event of one call; False, and nothing done, where one of them may be more than
+        the next of a call that is held and goes on."""
+        held = self.held.get(call_id)
+        if held is None or held.broken or held.offset_ns is None or len(run) == 1:
+            return False
+        timeline, offset_ns = held.timeline, min(map(sub, times_ns, [event.at_ns for event in run]))
+        if not isinstance(timeline, CallTimeline) or timeline.ended or timeline.started_wall_ns is None:
+            return False
+        if offset_ns < timeline.started_wall_ns - self._future_ns:
+            return False
+        offset_ns = min(offset_ns, held.offset_ns)
+        if held.waits_ns is not None and times_ns[-1] - offset_ns - timeline.last_at_ns > self._kept_ns:
+            return False
+        try:
+            calm = timeline.add_all(run)
+        except Exception:  # one by one it shows which of them it is
+            return False
+        if calm is None:
+            return False
+        held.offset_ns = offset_ns
+        self.events.update([event.kind for event in run])
+        share_names(run, held.call_id)
+        held.note(run)
+        self._idle = False
+        if held.waits_ns is None:
+            self._looks.wait(held, times_ns[0])
+        if held.presses_ns is None and calm < len(run):
+            self._looks.press(held, times_ns[calm])
+        return True
+
+    def _take(self, entry: Entry, event: AnyEvent) -> None:
+        _, partition, _, _, _, arrived_ns = entry
         kind, call_id, at_ns = event.kind, event.call_id, event.at_ns
         held = self.held.get(call_id)
         started_ns = None if held is None else held.timeline.started_wall_ns
         event_ns = event.wall_ns if started_ns is None else started_ns + at_ns
-        if held is None or kind in _APART or event_ns > arrived_ns + self._future_ns:
+        if held is None or kind in _NOT_JUST_NEXT or event_ns > arrived_ns + self._future_ns:
             held = self._admitted(held, entry, event, event_ns)
             if held is None:
                 return
@@ -137,19 +188,16 @@ class TimelineFold:
             offset_ns = arrived_ns - at_ns
             if held.offset_ns is None or offset_ns < held.offset_ns:
                 held.offset_ns = offset_ns
-        share_names(event, held.call_id)
+        share_names((event,), held.call_id)
         timeline.add(event)
-        held.changed = True
-        held.note(event)
+        held.note((event,))
         self._idle = False
         if held.waits_ns is None:
-            held.waits_ns = arrived_ns
-            self._waiting.append((arrived_ns, held))
+            self._looks.wait(held, arrived_ns)
         if kind in AT_ONCE:
-            self._at_once[call_id] = held
+            self._looks.at_once[call_id] = held
         elif held.presses_ns is None and timeline.pressing:
-            held.presses_ns = arrived_ns
-            self._pressing.append((arrived_ns, held))
+            self._looks.press(held, arrived_ns)
 
     def _admitted(self, held: HeldCall | None, entry: Entry, event: AnyEvent, event_ns: int) -> HeldCall | None:
         """The call of an event that is not simply one more of a held call; None where it is set aside or refused."""
@@ -173,21 +221,9 @@ class TimelineFold:
         windows have it already."""
         idle, self._idle, self._turned = self._idle or self._turned, True, False
         changes, self._judged_early = self._judged_early, []
-        if self._at_once:
-            for held in self._at_once.values():
-                changes += self._judge(held, self.clocks_ns[held.partition])
-            self._at_once = {}
-        newest_ns = self._newest_ns
-        pressing_ns, waiting_ns = (LAGGING_NS, LAGGING_NS) if self.lagging else (0, WAITING_NS)
-        while self._pressing and (idle or self._pressing[0][0] + pressing_ns <= newest_ns):
-            arrived_ns, held = self._pressing.popleft()
-            if held.presses_ns == arrived_ns:
-                changes += self._judge(held, self.clocks_ns[held.partition])
-        self.put_off = self.lagging and bool(self._pressing)
-        while self._waiting and (idle or self._waiting[0][0] + waiting_ns <= newest_ns):
-            arrived_ns, held = self._waiting.popleft()
-            if held.waits_ns == arrived_ns:
-                changes += self._judge(held, self.clocks_ns[held.partition])
+        for held in self._looks.due(self._newest_ns, lagging=self.lagging, idle=idle):
+            changes += self._judge(held, self.clocks_ns[held.partition])
+        self.put_off = self._looks.put_off
         self._sweep()
         self._at_hand.lay_aside()
         return changes
@@ -205,9 +241,7 @@ class TimelineFold:
             for held in self.held.values():
                 if held.waits_ns is not None:
                     changes += self._judge(held, as_of_ns)
-            self._pressing.clear()
-            self._waiting.clear()
-            self._at_once.clear()
+            self._looks.clear()
         rest_ns, within_ns = (0, 0) if most is None else (LAGGING_NS, 0) if self.lagging else (REST_NS, FINAL_NS)
         due = [
             held
@@ -230,10 +264,7 @@ class TimelineFold:
     def hold(self, held: HeldCall) -> None:
         """Take in a call as it was left somewhere else."""
         self.held[held.call_id] = held
-        if held.waits_ns is not None:
-            self._waiting.append((held.waits_ns, held))
-        if held.presses_ns is not None:
-            self._pressing.append((held.presses_ns, held))
+        self._looks.hold(held)
         if held.torn:
             self._note_torn(held)
 
@@ -244,8 +275,7 @@ class TimelineFold:
             del self.held[held.call_id]
             self._at_hand.forget(held)
             self.windows.forget(held.call_id)
-            held.waits_ns = held.presses_ns = None
-            self._at_once.pop(held.call_id, None)
+            self._looks.drop(held)
         self._judged_early = [change for change in self._judged_early if change.new.call_id not in gone]
         self.forgotten = {call_id: p for call_id, p in self.forgotten.items() if p != partition}
         self.newly_forgotten = [(call_id, p) for call_id, p in self.newly_forgotten if p != partition]
@@ -380,3 +410,10 @@ class TimelineFold:
                 self.let_go.add(held.call_id)
         while len(self.forgotten) > FORGOTTEN:
             del self.forgotten[next(iter(self.forgotten))]
+
+
+def _tried(take: Callable[[Entry, AnyEvent], None], entry: Entry, event: AnyEvent, failed: Failed) -> None:
+    try:
+        take(entry, event)
+    except Exception as error:  # one record's fault must leave the others their numbers
+        failed(entry, error)

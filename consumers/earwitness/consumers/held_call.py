@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
@@ -85,9 +85,12 @@ class HeldCall:
     def open(self) -> bool:
         return not self.timeline.ended and not self.broken
 
-    def note(self, event: AnyEvent) -> None:
-        """An event came."""
-        if self.since is not None:
+    def note(self, events: Iterable[AnyEvent]) -> None:
+        """Events came."""
+        self.changed = True
+        for event in events:
+            if self.since is None:
+                return
             self.since.append(event)
             if len(self.since) >= BLOCK:
                 self.pack()

@@ -14,6 +14,7 @@ from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.held_call import Change, HeldCall, Timeline
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.runs import Failed, by_partition
 from earwitness.consumers.saved_state import taken_up
 from earwitness.consumers.totals import UNSHOWN, Totals
 from earwitness.consumers.worker import BATCH, Batch, Worker
@@ -80,19 +81,25 @@ class TimelineHandler:
         self._ledger = ledger
         self._waiting: list[Change] = []
 
-    def handle(self, entry: Entry, value: AnyEvent) -> None:
-        """Fold one event."""
-        if self._gaps_in and entry.partition in self._gaps_in:
-            self._gaps_in.discard(entry.partition)
-            self.complete_from(entry.partition, entry.append_ns)
-        if value.kind == "health":
-            self.health.note(value, again=entry.partition in self.again)
-        if self.again and entry.partition in self.again:
-            counted = self.fold.events[value.kind]
-            self.fold.add(entry, value)
-            self.fold.events[value.kind] = counted
-            return
-        self.fold.add(entry, value)
+    def handle_all(self, entries: Sequence[Entry], values: Sequence[AnyEvent], failed: Failed) -> None:
+        """Fold events."""
+        for partition, where in by_partition(entries):
+            again = partition in self.again
+            own, events = entries[where], values[where]
+            if partition in self._gaps_in:
+                self._gaps_in.discard(partition)
+                self.complete_from(partition, own[0].append_ns)
+            counted = self.fold.events.copy() if again else None
+            for entry, event in zip(own, events, strict=True):
+                if event.kind == "health":
+                    try:
+                        self.health.note(event, again=again)
+                    except Exception as error:  # the fold may still make something of it
+                        failed(entry, error)
+            self.fold.add_all(own, events, failed)
+            if counted is not None:
+                self.fold.events.clear()
+                self.fold.events.update(counted)
 
     def missed(self, gap: Gap) -> None:
         """Count what was gone; windows that reach back to it are not complete (D02)."""

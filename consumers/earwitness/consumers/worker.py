@@ -16,6 +16,7 @@ from typing import Final, Generic, Protocol, TypeVar
 import structlog
 
 from earwitness.consumers.dead_letters import HANDLER_ERROR, DeadLetters, without_payload
+from earwitness.consumers.runs import Failed
 from earwitness.monitor.contract.wire import UnreadableRecord
 from earwitness.monitor.log.protocol import Entry, Gap, Log, LogError, LogUnavailable, Outgoing, Reader, RecordTooLarge
 from earwitness.monitor.log.topics import DEAD, topic_name
@@ -42,8 +43,9 @@ class Batch:
 class Handler(Protocol[T_contra]):
     """What one kind of worker does with what it reads. It holds what it has to publish until ``take``."""
 
-    def handle(self, entry: Entry, value: T_contra) -> None:
-        """Take in one record. Whatever it raises makes that record a dead letter."""
+    def handle_all(self, entries: Sequence[Entry], values: Sequence[T_contra], failed: Failed) -> None:
+        """Take in records and what was read of each. ``failed`` makes a record a dead letter and is told why; nothing
+        is raised."""
         ...
 
     def missed(self, gap: Gap) -> None:
@@ -178,19 +180,22 @@ class Worker(Generic[T]):
             await self.append(Batch(topic_name(self._log.prefix, DEAD), letters))
 
     def _take_in(self, entries: Sequence[Entry]) -> None:
-        decode, handle = self._decode, self._handler.handle
+        decode = self._decode
+        read: list[Entry] = []
+        values: list[T] = []
         for entry in entries:
             try:
-                value = decode(entry.value or b"")
+                values.append(decode(entry.value or b""))
             except UnreadableRecord as error:
                 self._add_letter(entry, error.reason, error.detail)
                 continue
-            try:
-                handle(entry, value)
-            except Exception as error:
-                # One record's fault must not end a worker that many calls depend on.
-                self._add_letter(entry, HANDLER_ERROR, type(error).__name__)
-                _log.exception("record could not be handled", partition=entry.partition, offset=entry.offset)
+            read.append(entry)
+        self._handler.handle_all(read, values, self._failed)
+
+    def _failed(self, entry: Entry, error: Exception) -> None:
+        # One record's fault must not end a worker that many calls depend on.
+        self._add_letter(entry, HANDLER_ERROR, type(error).__name__)
+        _log.error("record could not be handled", partition=entry.partition, offset=entry.offset, exc_info=error)
 
     def _add_letter(self, entry: Entry, reason: str, detail: str) -> None:
         if self._keeper is None or self._keeper.is_new(entry):

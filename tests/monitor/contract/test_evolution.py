@@ -7,6 +7,7 @@ every value that a field of few values has. Its lines are never changed; a new k
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -15,6 +16,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, create_model
 
 from earwitness.consumers.dead_letters import DeadLetters
+from earwitness.consumers.runs import Failed
 from earwitness.consumers.worker import Batch, Worker
 from earwitness.monitor.contract.decoder import decode_event_fast, struct_of
 from earwitness.monitor.contract.events import EVENT_TYPES
@@ -125,8 +127,8 @@ class Takes:
     def __init__(self) -> None:
         self.kinds: list[str] = []
 
-    def handle(self, entry: Entry, value: Any) -> None:
-        self.kinds.append(value.kind)
+    def handle_all(self, entries: Sequence[Entry], values: Sequence[Any], failed: Failed) -> None:
+        self.kinds += [value.kind for value in values]
 
     def missed(self, gap: Gap) -> None:
         raise AssertionError(gap)

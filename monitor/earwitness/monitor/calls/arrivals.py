@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from earwitness.monitor.calls.call_record import Tally
 from earwitness.monitor.calls.facts import Facts
+from earwitness.monitor.contract.events import AnyEvent
 
 MOST_LATE: Final = 100
 """Stretches of late events that are told apart."""
@@ -119,6 +120,27 @@ class Arrivals:
             return True
         self.duplicates += 1
         return False
+
+    def newest_of(self, events: Iterable[AnyEvent]) -> dict[str, AnyEvent]:
+        """The last event of each source, where all are the next of their sources; none where one is not."""
+        newest: dict[str, AnyEvent] = {}
+        tops: dict[str, int] = {}
+        for event in events:
+            source = event.source
+            if source not in tops:
+                tops[source] = self._sources[source].top if source in self._sources else -1
+            if event.seq != tops[source] + 1:
+                return {}
+            tops[source] = event.seq
+            newest[source] = event
+        return newest
+
+    def take_all(self, newest: Mapping[str, AnyEvent]) -> None:
+        """Note the events of which these are the newest, as `newest_of` found them."""
+        for source, event in newest.items():
+            numbers = self._sources.setdefault(source, Numbers())
+            numbers.count += event.seq - numbers.top
+            numbers.top, numbers.at_ns = event.seq, event.at_ns
 
     def note_late(self, source: str, seq: int, at_ns: int) -> None:
         """An event that was taken came too late to be folded."""

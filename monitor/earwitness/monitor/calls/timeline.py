@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -20,6 +21,7 @@ from earwitness.monitor.calls.end import end_of
 from earwitness.monitor.calls.evidence import gather
 from earwitness.monitor.calls.facts import Entry, Facts
 from earwitness.monitor.calls.haste import WAITING, Floor, floor_of
+from earwitness.monitor.calls.next_events import in_order
 from earwitness.monitor.calls.onsets import Onset
 from earwitness.monitor.calls.page import NEVER
 from earwitness.monitor.calls.parting import goes_on_behind
@@ -34,7 +36,8 @@ from earwitness.monitor.fewer_bytes import squeezed
 
 LEARNT_LATER: Final = frozenset({"verdict", "human_label", "late_fact"})
 """Kinds that may come long after the call's end: no silence makes them stray, and they end no silence."""
-_APART: Final = LEARNT_LATER | {"call_started", "call_ended"}
+APART: Final = LEARNT_LATER | {"call_started", "call_ended"}
+"""Kinds that are never simply the next event of their call."""
 
 PATIENCE_NS: Final = S
 """How long after its moment a cut is looked for, while no later event has come: those that are a little late would only
@@ -92,7 +95,7 @@ class CallTimeline:
             self.pressing = self.pressing or self.ended
             return False
         last_ns = self.last_at_ns
-        if kind in _APART or self._offsets or not self._entries or not last_ns < at <= last_ns + self._silent_ns:
+        if kind in APART or self._offsets or not self._entries or not last_ns < at <= last_ns + self._silent_ns:
             return self._add_apart(event)
         if at <= self._looked_ns:
             self._undo_cuts(at)
@@ -101,6 +104,27 @@ class CallTimeline:
         if not self.pressing and (kind not in WAITING or self.ended):
             self._look_for_haste(event, at)
         return True
+
+    def add_all(self, events: Sequence[AnyEvent]) -> int | None:
+        """`add` events, none of them ``APART``, that are simply the next of the call. How many of them came before the
+        first that is pressing; None, and nothing done, where they may be more than that."""
+        if self._offsets or not self._entries or self.ended:
+            return None
+        newest = self._arrivals.newest_of(events)
+        entries = in_order(events, max(self.last_at_ns, self._looked_ns), self.bounds) if newest else None
+        if not newest or not entries or entries[-1][0] - self.last_at_ns > self._silent_ns:
+            return None
+        self._arrivals.take_all(newest)
+        self._entries += entries
+        self.last_at_ns = entries[-1][0]
+        calm = 0
+        for event in events:
+            if not self.pressing and event.kind not in WAITING:
+                self._look_for_haste(event, event.at_ns)
+            if self.pressing:
+                break
+            calm += 1
+        return calm
 
     def _add_apart(self, event: AnyEvent) -> bool:
         """Sort in an event that is not simply the next of the call."""

@@ -91,17 +91,18 @@ def decode_record_fast(payload: bytes) -> AnyRecord:
     return cast(AnyRecord, record)
 
 
-def share_names(event: Any, call_id: str) -> None:
-    """Let a decoded event use the names that other events of its call use: each would keep copies of its own."""
-    named = _NAMED.get(event.__class__)
-    if named is None:
-        return
-    _set_field(event, "call_id", call_id)
-    _set_field(event, "source", _shared(event.source))
-    if named:
-        response_id = event.response_id
-        if response_id is not None:
-            _set_field(event, "response_id", _shared(response_id))
+def share_names(events: Iterable[Any], call_id: str) -> None:
+    """Let decoded events of a call use the same names: each would keep copies of its own."""
+    for event in events:
+        named = _NAMED.get(event.__class__)
+        if named is None:
+            continue
+        _set_field(event, "call_id", call_id)
+        _set_field(event, "source", _shared(event.source))
+        if named:
+            response_id = event.response_id
+            if response_id is not None:
+                _set_field(event, "response_id", _shared(response_id))
 
 
 def pack_events(events: Sequence[AnyEvent], squeeze: Callable[[bytes], bytes] = squeezed) -> bytes:

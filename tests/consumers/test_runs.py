@@ -1,0 +1,238 @@
+"""What was read at once is taken call by call, and means what it means one by one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import pytest
+
+from earwitness.consumers import fold as fold_module
+from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.runs import by_call, by_partition, is_rising, runs
+from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.log.protocol import Entry
+
+S = 1_000_000_000
+NOON_NS = 1_700_006_400 * S
+
+
+class Told(NamedTuple):
+    call_id: str
+    kind: str = "stage"
+
+
+def entry(partition: int, append_ns: int = 0) -> Entry:
+    return Entry("events", partition, 0, "c", b"", append_ns)
+
+
+def test_what_was_read_is_parted_by_partition_and_call_and_by_what_stands_alone() -> None:
+    assert list(by_partition([entry(2), entry(2), entry(0)])) == [(2, slice(0, 2)), (0, slice(2, 3))]
+    assert list(by_partition([])) == []
+    assert by_call([Told("a"), Told("b"), Told("a")]) == {"a": [0, 2], "b": [1]}  # type: ignore[list-item]
+
+    events: Any = [Told("a", kind) for kind in ("begin", "stage", "stage", "end", "begin", "stage")]
+    assert runs(events, [0, 1, 2, 3, 4, 5], {"begin", "end"}) == [[0], [1, 2], [3], [4], [5]]
+    assert runs(events, [1, 2, 5], {"begin", "end"}) == [[1, 2, 5]]
+
+
+def test_times_rise_where_none_is_before_the_last() -> None:
+    assert is_rising([1, 1, 2])
+    assert not is_rising([1, 3, 2])
+
+
+@pytest.fixture(autouse=True)
+def few_are_enough() -> Iterator[None]:
+    with patch.object(fold_module, "TOGETHER", 1):
+        yield
+
+
+def arrived(events: Sequence[Any], after_s: float = 0.1) -> list[Entry]:
+    return [Entry("events", 0, 0, e.call_id, b"", e.wall_ns + round(after_s * S)) for e in events]
+
+
+def both(
+    parts: Sequence[tuple[list[Entry], list[Any]]], between: Callable[[TimelineFold], object] = lambda fold: None
+) -> tuple[TimelineFold, TimelineFold]:
+    """A fold that took each part together and one that took all one by one."""
+    together, singly = TimelineFold(MonitorSettings()), TimelineFold(MonitorSettings())
+    for number, (entries, events) in enumerate(parts):
+        if number:
+            between(together)
+            between(singly)
+        together.add_all(entries, events, unexpected)
+        for one, event in zip(entries, events, strict=True):
+            singly.add(one, event)
+    return together, singly
+
+
+def unexpected(entry: Entry, error: Exception) -> None:
+    raise AssertionError(entry) from error
+
+
+def state_of(fold: TimelineFold) -> Any:
+    """What the fold knows of its calls."""
+    calls = {
+        call_id: (held.offset_ns, held.waits_ns, held.presses_ns, held.as_of_ns, _dumped(held.timeline))
+        for call_id, held in fold.held.items()
+    }
+    return calls, fold.clocks_ns, fold.events, fold.set_aside, fold.stray, fold.late_facts
+
+
+def _dumped(timeline: Any) -> Any:
+    return timeline.dump() if isinstance(timeline, CallTimeline) else type(timeline)
+
+
+def a_call(make_bot: Any, call_id: str = "c1", start_s: float = 0) -> Any:
+    bot = make_bot(call_id, start_s=start_s).start()
+    for turn in range(6):
+        bot.asks(3 + 6 * turn)
+    return bot
+
+
+def in_two(events: list[Any], at: int, after_s: float = 0.1) -> list[tuple[list[Entry], list[Any]]]:
+    return [(arrived(events[:at], after_s), events[:at]), (arrived(events[at:], after_s), events[at:])]
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each run was taken together. A call's first is not: it begins at the moment of the call's beginning."""
+    took: list[bool] = []
+    add_all = CallTimeline.add_all
+
+    def noted(self: CallTimeline, events: Sequence[Any]) -> int | None:
+        calm = add_all(self, events)
+        took.append(calm is not None)
+        return calm
+
+    monkeypatch.setattr(CallTimeline, "add_all", noted)
+    return took
+
+
+def test_a_calls_next_events_are_taken_together(make_bot: Any, taken: list[bool]) -> None:
+    events = a_call(make_bot).made
+    together, singly = both(in_two(events, 20), lambda fold: fold.settle())
+
+    assert taken == [False, True]
+    assert state_of(together) == state_of(singly)
+    assert state_of(together)[0]
+
+
+def test_calls_are_looked_at_in_the_order_in_which_they_press(make_bot: Any) -> None:
+    """Which is not the order in which the log first names them."""
+    slow, quick = make_bot("slow").start(), make_bot("quick", start_s=0.1).start()
+    slow.asks(3, answered_after_s=4)
+    quick.asks(3, answered_after_s=1)
+    events = sorted([*slow.made, *quick.made], key=lambda e: e.wall_ns)
+    orders: list[list[str]] = []
+    for fold in both(in_two(events, 4), lambda fold: fold.settle()):
+        fold.lagging = True
+        assert fold.settle() == []
+        orders.append(list(dict.fromkeys(change.new.call_id for change in fold.settle())))
+
+    assert orders == [["quick", "slow"]] * 2
+
+
+def test_a_call_that_broke_is_left_as_it_was(make_bot: Any, taken: list[bool]) -> None:
+    def breaks(fold: TimelineFold) -> None:
+        fold.held["c1"].broken = True
+
+    events = a_call(make_bot).made
+    together, singly = both(in_two(events, 20), breaks)
+
+    assert taken == [False]
+    assert together.held["c1"].timeline.last_at_ns == events[19].at_ns
+    assert state_of(together) == state_of(singly)
+
+
+def test_an_event_that_claims_to_be_ahead_is_set_aside_out_of_a_run(make_bot: Any, taken: list[bool]) -> None:
+    events = a_call(make_bot).made
+    events[30] = events[30].model_copy(update={"at_ns": events[30].at_ns + 120 * S})
+    together, singly = both(in_two(events, 20))
+
+    assert together.set_aside == 1
+    assert taken == [False]
+    assert state_of(together) == state_of(singly)
+
+
+def test_the_quickest_of_a_run_tells_the_calls_own_time(make_bot: Any, taken: list[bool]) -> None:
+    events = a_call(make_bot).made
+    parts = in_two(events, 20, after_s=4)
+    parts[1] = arrived(events[20:], after_s=3), events[20:]
+    together, singly = both(parts)
+
+    assert taken == [False, True]
+    assert together.held["c1"].offset_ns == NOON_NS + 3 * S
+    assert state_of(together) == state_of(singly)
+
+
+def test_what_comes_hours_after_what_was_not_judged_is_no_run(make_bot: Any) -> None:
+    events = a_call(make_bot).made
+    parts = in_two(events, 20)
+    parts[1] = arrived(events[20:], after_s=8_000), events[20:]
+    together, singly = both(parts)
+
+    assert state_of(together) == state_of(singly)
+    assert together.stray == singly.stray
+
+
+def test_a_clock_that_goes_back_is_gone_by_as_one_by_one(make_bot: Any, taken: list[bool]) -> None:
+    events = a_call(make_bot).made
+    parts = in_two(events, 20)
+    parts[0] = arrived(events[:20], after_s=3_600), events[:20]
+    for part, asked in ((parts, [False]), ([(parts[0][0] + parts[1][0], events)], [])):
+        taken.clear()
+        together, singly = both(part, lambda fold: fold.settle())
+        assert taken == asked
+        assert together.clocks_ns == {0: events[-1].wall_ns + S // 10}
+        assert state_of(together) == state_of(singly)
+
+
+def test_a_fault_is_told_of_its_own_entry_and_the_others_are_taken(
+    make_bot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = [*a_call(make_bot).made, *a_call(make_bot, "c2").made]
+    events.sort(key=lambda e: e.wall_ns)
+    add, failed = CallTimeline.add, list[tuple[Entry, Exception]]()
+
+    def fails(self: CallTimeline, event: Any) -> bool:
+        if event.call_id == "c1" and event.kind == "transcript":
+            raise ValueError("no")
+        return add(self, event)
+
+    def fails_all(self: CallTimeline, events: Sequence[Any]) -> int | None:
+        raise ValueError("one of them is wrong")
+
+    monkeypatch.setattr(CallTimeline, "add", fails)
+    monkeypatch.setattr(CallTimeline, "add_all", fails_all)
+    fold, entries = TimelineFold(MonitorSettings()), arrived(events)
+    fold.add_all(entries, events, lambda entry, error: failed.append((entry, error)))
+
+    assert [entry for entry, _ in failed] == [
+        one for one, event in zip(entries, events, strict=True) if (event.call_id, event.kind) == ("c1", "transcript")
+    ]
+    assert fold.held["c2"].timeline.last_at_ns == events[-1].at_ns
+
+
+def test_few_are_taken_one_by_one(make_bot: Any, taken: list[bool]) -> None:
+    with patch.object(fold_module, "TOGETHER", 1_000):
+        both(in_two(a_call(make_bot).made, 20))
+    assert taken == []
+
+
+def test_random_parts_of_random_calls_leave_the_fold_as_one_by_one(make_bot: Any, taken: list[bool]) -> None:
+    draw = random.Random(5)
+    bots = [a_call(make_bot, f"c{n}", draw.uniform(0, 30)).ends(45) for n in range(5)]
+    events = sorted((e for bot in bots for e in bot.made), key=lambda e: (e.wall_ns, e.call_id, e.seq))
+    parts, begin = list[tuple[list[Entry], list[Any]]](), 0
+    while begin < len(events):
+        part = events[begin : begin + draw.choice([3, 20, 60])]
+        parts.append((arrived(part), part))
+        begin += len(part)
+    together, singly = both(parts)
+
+    assert sum(taken) > 5
+    assert state_of(together) == state_of(singly)
