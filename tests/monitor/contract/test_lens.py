@@ -26,10 +26,22 @@ def test_what_was_asked_for_reads_as_it_does_whole() -> None:
     assert not hasattr(found, "parts_ns")
 
 
-def test_other_kinds_are_passed_over() -> None:
+def test_other_kinds_are_passed_over_in_any_order() -> None:
     stage = encode(StageSample(**BASE, service="S", metric="ttfb"))
+    read = record_lens({"turn": FIELDS})
 
-    assert record_lens({"turn": FIELDS})(stage) is None
+    assert [read(one) is None for one in (stage, TURN, TURN, stage, TURN)] == [True, False, False, True, False]
+
+
+def test_of_two_kinds_each_is_read_as_itself_in_any_order() -> None:
+    stage = encode(StageSample(**BASE, service="S", metric="ttfb"))
+    read = record_lens({"turn": FIELDS, "stage_sample": ("service",)})
+
+    found = [read(one) for one in (stage, TURN, TURN, stage, stage, TURN)]
+
+    assert [one.kind for one in found if one is not None] == [
+        "stage_sample", "turn", "turn", "stage_sample", "stage_sample", "turn",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("route", ["ivr", '"},"bounds":"default-1","kind":"overlap","x":"', "é"])
@@ -64,10 +76,12 @@ def test_the_kind_is_the_records_own_whatever_it_says_besides(route: str, key: s
 def test_what_cannot_be_read_is_unreadable_for_the_same_reason(payload: bytes) -> None:
     with pytest.raises(UnreadableRecord) as whole:
         decode_record_fast(payload)
-    with pytest.raises(UnreadableRecord) as found:
-        record_lens({"turn": FIELDS})(payload)
-
-    assert (found.value.reason, found.value.detail) == (whole.value.reason, whole.value.detail)
+    lens = record_lens({"turn": FIELDS})
+    for _ in range(2):
+        with pytest.raises(UnreadableRecord) as found:
+            lens(payload)
+        assert (found.value.reason, found.value.detail) == (whole.value.reason, whole.value.detail)
+        assert lens(TURN) is not None  # and with what it then expects, the same
 
 
 @pytest.mark.parametrize("kinds", [{"turn": ("latency",)}, {"trun": ("call_id",)}])

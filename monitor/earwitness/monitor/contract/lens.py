@@ -45,7 +45,19 @@ def record_lens(
     before_kind = b'},"bounds":"%s","kind":"' % bounds.encode()
     decode_any: Callable[[bytes], Any] = msgspec.json.Decoder(Union[tuple(structs)]).decode  # noqa: UP007 - made at run time
 
+    guess: Callable[[bytes], Any] | None = None
+
     def read(payload: bytes) -> AnyRecord | None:
+        nonlocal guess
+        if guess is not None:
+            # Where kinds were sorted before, the next is of the kind of the last, and what says so is not searched for.
+            try:
+                found: Any = guess(payload)
+                if found.v == RECORD_VERSION:
+                    return found  # type: ignore[no-any-return]
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                pass  # said below
+            guess = None
         decode = decode_any
         before = payload.find(before_kind, _HEAD)
         if before > 0:
@@ -54,7 +66,7 @@ def record_lens(
             told = decoders.get(payload[begin : payload.find(b'"', begin)])
             if told is None and payload.startswith(_VERSION):
                 return None
-            decode = told or decode_any
+            decode, guess = told or decode_any, told
         try:
             record: Any = decode(payload)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -8,7 +8,7 @@ counted, and sums over a key are right either way (definitions, "Records, window
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.measures.reading import Labels
@@ -79,6 +79,11 @@ class LabelSets:
             wanted += tuple([labels.get(key, "") for key in self.keys[3:]])
         number = self._numbers.get(wanted)
         return self._admit(wanted) if number is None else number
+
+    @property
+    def known(self) -> Mapping[tuple[str | None, ...], int]:
+        """The sets that were admitted as they are, by their values in the order of ``keys``."""
+        return cast("Mapping[tuple[str | None, ...], int]", self._numbers)
 
     def labels_of(self, number: int) -> Labels:
         """The sorted pairs of a set."""

@@ -33,7 +33,8 @@ def gathered(
 
     Raises UnlikeHistograms at a record under other bounds; what came before it was given.
     """
-    headline, number_once = talk_rules.headline, label_sets.number_once
+    number_once, known = label_sets.number_once, label_sets.known
+    is_plain = seen is None and rules.get("turn") is talk_rules.headline
     eligible, values = (places["response_latency"] + slot for slot in (ELIGIBLE, VALUES))
     index, piece = -1, Journal()
     for record in records:
@@ -48,9 +49,11 @@ def gathered(
             index, piece = at, Journal()
         if not is_alike:
             raise UnlikeHistograms(f"a record under bounds {record.bounds} cannot be added to windows under {bounds}")
-        number = number_once(record)
+        number = known.get((record.agent, record.version, record.mode))
+        if number is None:
+            number = number_once(record)
         first = number * CLASSES * STRIDE
-        if rule is headline and record.kind == "turn" and seen is None and not record.retracted:
+        if is_plain and record.kind == "turn" and not record.retracted:
             # Nearly all that such a job reads.
             latency_ns = talk_rules.plain_latency_ns(record)
             if latency_ns is not None:
