@@ -12,7 +12,7 @@ import pytest
 from earwitness.consumers import fold as fold_module
 from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
-from earwitness.consumers.runs import by_call, by_partition, is_rising, runs
+from earwitness.consumers.runs import by_call, by_partition, runs
 from earwitness.monitor.calls.timeline import CallTimeline
 from earwitness.monitor.log.protocol import Entry
 
@@ -37,11 +37,6 @@ def test_what_was_read_is_parted_by_partition_and_call_and_by_what_stands_alone(
     events: Any = [Told("a", kind) for kind in ("begin", "stage", "stage", "end", "begin", "stage")]
     assert runs(events, [0, 1, 2, 3, 4, 5], {"begin", "end"}) == [[0], [1, 2], [3], [4], [5]]
     assert runs(events, [1, 2, 5], {"begin", "end"}) == [[1, 2, 5]]
-
-
-def test_times_rise_where_none_is_before_the_last() -> None:
-    assert is_rising([1, 1, 2])
-    assert not is_rising([1, 3, 2])
 
 
 @pytest.fixture(autouse=True)

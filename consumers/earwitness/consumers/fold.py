@@ -20,7 +20,8 @@ from earwitness.consumers.clock_skew import ClockSkews
 from earwitness.consumers.held_call import Change, HeldCall, Timeline, change_of
 from earwitness.consumers.looks import LAGGING_NS, Looks
 from earwitness.consumers.monitor_settings import MonitorSettings
-from earwitness.consumers.runs import Failed, by_call, is_rising, runs
+from earwitness.consumers.partition_clocks import PartitionClocks
+from earwitness.consumers.runs import Failed, by_call, runs
 from earwitness.monitor.calls.timeline import APART, LEARNT_LATER, CallTimeline
 from earwitness.monitor.contract.decoder import share_names
 from earwitness.monitor.contract.events import AnyEvent
@@ -37,11 +38,6 @@ AT_ONCE: Final = frozenset({"call_started", "call_ended"})
 _NOT_JUST_NEXT: Final = LEARNT_LATER | {"call_started"}
 TOGETHER: Final = 100
 """Fewer events at once are taken one by one: there are hardly two of one call among them."""
-TURNED_BACK_NS: Final = 60 * S
-"""What arrives so long before what came already tells that the log's clock was set back: a broker's may be, or another
-broker's be right again. Of several brokers each has its own, a little apart."""
-TURNS_TOLD: Final = 10
-"""Of each partition."""
 REST_NS: Final = 5 * S
 """How long a busy worker leaves a call alone, once it was judged, if time alone gives reason to look again."""
 FINAL_NS: Final = 10 * S
@@ -61,7 +57,8 @@ class TimelineFold:
             max_label_sets=settings.max_label_sets,
         )
         self.held: dict[str, HeldCall] = {}
-        self.clocks_ns: dict[int, int] = {}
+        self._clocks = PartitionClocks()
+        self.clocks_ns = self._clocks.ns
         """Append time of the newest record of each partition."""
         self.events: Counter[str] = Counter()
         """Events folded, by kind."""
@@ -90,11 +87,8 @@ class TimelineFold:
         self._kept_ns = settings.call_kept_s * S
         self._future_ns = settings.future_s * S
         self._looks = Looks()
-        self._newest_ns = 0
-        self._turns: dict[int, int] = {}
-        """How often the clock of a partition was set back."""
         self._turned = False
-        """One was since the last ``settle``."""
+        """A partition's clock was set back since the last ``settle``."""
         self._judged_early: list[Change] = []
         self._idle = True
         """Nothing came since the last ``settle``."""
@@ -102,26 +96,19 @@ class TimelineFold:
 
     def add(self, entry: Entry, event: AnyEvent) -> None:
         """Give one event to its call; ``settle`` says what that changed."""
-        _, partition, _, _, _, arrived_ns = entry
-        clock_ns = self.clocks_ns.get(partition, -1)
-        if arrived_ns > clock_ns:
-            self.clocks_ns[partition] = arrived_ns
-            self._newest_ns = max(self._newest_ns, arrived_ns)
-        elif arrived_ns < clock_ns - TURNED_BACK_NS:
-            self._turn_back(partition, arrived_ns)
+        if self._clocks.note(entry.partition, entry.append_ns):
+            self._swept_ns = min(self._swept_ns, self._clocks.newest_ns)
+            self._turned = True
         self._take(entry, event)
 
     def add_all(self, entries: Sequence[Entry], events: Sequence[AnyEvent], failed: Failed) -> None:
         """`add` the events of one partition, in their order: those of a call that are simply its next ones together,
         which costs half. ``failed`` is told what `add` would raise, and of which entry."""
-        partition, times_ns = entries[0].partition, [entry.append_ns for entry in entries]
-        known_ns = self.clocks_ns.get(partition, -1)
-        if len(entries) < TOGETHER or self._turns or times_ns[0] < known_ns or not is_rising(times_ns):
+        times_ns = [entry.append_ns for entry in entries]
+        if len(entries) < TOGETHER or not self._clocks.note_all(entries[0].partition, times_ns):
             for entry, event in zip(entries, events, strict=True):
                 _tried(self.add, entry, event, failed)
             return
-        self.clocks_ns[partition] = times_ns[-1]
-        self._newest_ns = max(self._newest_ns, times_ns[-1])
         counts = self._looks.counts()
         for call_id, places in by_call(events).items():
             for run in runs(events, places, APART):
@@ -171,7 +158,7 @@ class TimelineFold:
             held = self._admitted(held, entry, event, event_ns)
             if held is None:
                 return
-        if self._turns and held.turns != (turns := self._turns.get(partition, 0)):
+        if self._clocks.turns and held.turns != (turns := self._clocks.turns.get(partition, 0)):
             # It may have been judged as of a moment that has not come yet.
             held.turns, held.as_of_ns = turns, min(held.as_of_ns, arrived_ns)
         self.events[kind] += 1
@@ -221,7 +208,7 @@ class TimelineFold:
         windows have it already."""
         idle, self._idle, self._turned = self._idle or self._turned, True, False
         changes, self._judged_early = self._judged_early, []
-        for held in self._looks.due(self._newest_ns, lagging=self.lagging, idle=idle):
+        for held in self._looks.due(self._clocks.newest_ns, lagging=self.lagging, idle=idle):
             changes += self._judge(held, self.clocks_ns[held.partition])
         self.put_off = self._looks.put_off
         self._sweep()
@@ -293,19 +280,8 @@ class TimelineFold:
             self._refuse(learnt_later)
             return None
         held = self.held[call_id] = HeldCall(call_id, self._new_call(call_id), partition)
-        held.turns = self._turns.get(partition, 0)
+        held.turns = self._clocks.turns.get(partition, 0)
         return held
-
-    def _turn_back(self, partition: int, now_ns: int) -> None:
-        """Go by a partition's clock again that ran ahead: by that one, all calls would look silent for as long."""
-        turns = self._turns[partition] = self._turns.get(partition, 0) + 1
-        if turns <= TURNS_TOLD:
-            by_s = (self.clocks_ns[partition] - now_ns) // S
-            _log.warning("the log's clock was set back", partition=partition, by_s=by_s)
-        self.clocks_ns[partition] = now_ns
-        self._newest_ns = max(self.clocks_ns.values())
-        self._swept_ns = min(self._swept_ns, self._newest_ns)
-        self._turned = True
 
     def _refuse(self, learnt_later: bool) -> None:
         if learnt_later:
@@ -395,7 +371,7 @@ class TimelineFold:
 
     def _sweep(self) -> None:
         """Let go of calls that nothing may change any more, each by its own partition's clock."""
-        newest_ns = self._newest_ns
+        newest_ns = self._clocks.newest_ns
         if newest_ns - self._swept_ns < SWEEP_NS:
             return
         self._swept_ns = newest_ns

@@ -80,5 +80,6 @@ class Looks:
         for queue, count in zip((self._waiting, self._pressing), counts, strict=True):
             if len(queue) > count + 1:
                 came = [queue.pop() for _ in range(len(queue) - count)]
+                came.reverse()
                 came.sort(key=itemgetter(0))
                 queue.extend(came)

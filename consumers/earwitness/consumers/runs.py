@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from itertools import groupby, pairwise, starmap
-from operator import attrgetter, le
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from earwitness.monitor.contract.events import AnyEvent
@@ -45,8 +45,3 @@ def runs(events: Sequence[AnyEvent], places: list[int], alone: Container[str]) -
         else:
             found[-1].append(place)
     return [run for run in found if run]
-
-
-def is_rising(times_ns: Sequence[int]) -> bool:
-    """Whether none is before the one before it."""
-    return all(starmap(le, pairwise(times_ns)))
