@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
+import importlib
 import shlex
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,7 @@ import pytest
 if TYPE_CHECKING:
     from earwitness.monitor.log.kafka import KafkaLog
 
-TOOL = Path(__file__).resolve().parent.parent / "tools" / "kafka.py"
+TOOLS = Path(__file__).resolve().parent.parent / "tools"
 STORE_PASSWORD = "store-secret"
 USERS = (
     "admin", "bot", "relay", "worker", "looker", "topicmaker",
@@ -150,14 +151,13 @@ def _requests(command: str) -> Iterator[Any]:
         yield CreateAcls(*what, pattern, told.allow_principal, "*", _OPERATIONS[operation], _ALLOW)
 
 
-def kafka_tool() -> Any:
-    """``tools/kafka.py`` as a module."""
-    spec = importlib.util.spec_from_file_location("kafka_tool", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def tool(name: str) -> Any:
+    """A module of ``tools/``."""
+    sys.path.insert(0, str(TOOLS))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(TOOLS))
 
 
 def _make_key(java: Path, folder: Path, name: str, *lifetime: str) -> None:
@@ -211,18 +211,18 @@ def _keep_what_it_says(out: Any, log: Path, spoke: threading.Event) -> None:
 @contextlib.contextmanager
 def a_secured_broker(folder: Path) -> Iterator[Secured]:
     """One broker, for as long as the context lasts. Skips the test where there is no Java or no jars."""
-    tool = kafka_tool()
+    programs = tool("kafka_java")
     try:
-        java = tool.jars()
-    except tool.Missing as missing:
+        java = programs.jars()
+    except programs.Missing as missing:
         pytest.skip(f"no Java and jars for a broker with TLS: {missing}")
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make clients' certificates with")
-    good, expired, mutual, clear, controller = tool.free_ports(5)
+    good, expired, mutual, clear, controller = tool("kafka").free_ports(5)
     config = folder / "server.properties"
     ports = {"good": good, "expired": expired, "mutual": mutual, "clear": clear, "controller": controller}
     config.write_text(PROPERTIES.format(**ports, folder=folder, store=STORE_PASSWORD))
-    base = [str(java), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx400m", "-cp", f"{tool.LIBS}/*"]
+    base = [str(java), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx400m", "-cp", f"{programs.LIBS}/*"]
     _make_clients(folder)
     with ThreadPoolExecutor(3) as at_once:
         made = [
@@ -234,7 +234,7 @@ def a_secured_broker(folder: Path) -> Iterator[Secured]:
             one.result()
     (folder / "both.pem").write_text((folder / "good.pem").read_text() + (folder / "expired.pem").read_text())
     log = folder / "broker.log"
-    broker = subprocess.Popen([*base, f"-Dlog4j2.configurationFile={tool.DEPLOY / 'kafka' / 'log4j2.properties'}",
+    broker = subprocess.Popen([*base, f"-Dlog4j2.configurationFile={programs.DEPLOY / 'kafka' / 'log4j2.properties'}",
                                "kafka.Kafka", str(config)],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder)  # fmt: skip
     spoke = threading.Event()

@@ -19,8 +19,9 @@ import uuid
 from pathlib import Path
 
 import kafka
+import kafka_java
 
-RUN = Path(os.environ.get("EARWITNESS_KAFKA_CLUSTER_RUN", kafka.ROOT / ".run" / "kafka-cluster")).absolute()
+RUN = Path(os.environ.get("EARWITNESS_KAFKA_CLUSTER_RUN", kafka_java.ROOT / ".run" / "kafka-cluster")).absolute()
 BOOTSTRAP = RUN / "bootstrap"
 NODES = (1, 2, 3)
 
@@ -45,13 +46,13 @@ class Node:
             "controller_port": controllers[self.number - 1],
             "data": self.folder / "data",
         }
-        template = string.Template((kafka.DEPLOY / "kafka" / "cluster.properties").read_text())
+        template = string.Template((kafka_java.DEPLOY / "kafka" / "cluster.properties").read_text())
         self.properties.write_text(template.substitute(values))
-        kafka.format_storage(java, self.properties, cluster)
+        kafka_java.format_storage(java, self.properties, cluster)
 
     def end(self, *, at_once: bool = False) -> bool:
         """End its process; False where it has none."""
-        pid = kafka.read(self.pid)
+        pid = kafka_java.read(self.pid)
         if pid is None or not kafka.is_ours(int(pid), self.properties):
             return False
         kafka.end(int(pid), self.properties, at_once=at_once)
@@ -59,21 +60,21 @@ class Node:
 
 
 def addresses() -> list[str]:
-    return (kafka.read(BOOTSTRAP) or "").split(",") if BOOTSTRAP.exists() else []
+    return (kafka_java.read(BOOTSTRAP) or "").split(",") if BOOTSTRAP.exists() else []
 
 
 def bring_up() -> list[str]:
     """Start all three and wait until each answers."""
-    java = kafka.jars()
+    java = kafka_java.jars()
     for _ in range(3):  # another process may take a free port before a broker does
         for number in NODES:
             shutil.rmtree(RUN / f"node-{number}", ignore_errors=True)
         ports = kafka.free_ports(6)
-        cluster = kafka.cluster_id(uuid.uuid4())
+        cluster = kafka_java.cluster_id(uuid.uuid4())
         nodes = [Node(number) for number in NODES]
         for node in nodes:
             node.prepare(java, cluster, ports[:3], ports[3:])
-        running = [kafka.launch(java, node.properties, node.log, node.pid) for node in nodes]
+        running = [kafka_java.launch(java, node.properties, node.log, node.pid) for node in nodes]
         there = [f"127.0.0.1:{port}" for port in ports[:3]]
         if all(kafka.wait_for(address, broker) for address, broker in zip(there, running, strict=True)):
             return there
@@ -82,7 +83,7 @@ def bring_up() -> list[str]:
             node.end(at_once=True)
         if not taken:
             break
-    raise kafka.Missing(f"the cluster did not start; its words are in {RUN}/node-*/broker.log")
+    raise kafka_java.Missing(f"the cluster did not start; its words are in {RUN}/node-*/broker.log")
 
 
 def up() -> int:
@@ -92,11 +93,11 @@ def up() -> int:
             clear()
             try:
                 there = bring_up()
-            except kafka.Missing as missing:
-                kafka.say(f"MISSING: {missing}")
+            except kafka_java.Missing as missing:
+                kafka_java.say(f"MISSING: {missing}")
                 return 3
             BOOTSTRAP.write_text(",".join(there) + "\n")
-            kafka.say("three brokers are up; python tools/kafka_cluster.py down ends them")
+            kafka_java.say("three brokers are up; python tools/kafka_cluster.py down ends them")
     print(",".join(there))
     return 0
 
@@ -111,10 +112,10 @@ def clear() -> None:
 def down() -> int:
     with kafka.one_at_a_time(RUN):
         if not addresses():
-            kafka.say("nothing to end")
+            kafka_java.say("nothing to end")
             return 0
         clear()
-    kafka.say("down")
+    kafka_java.say("down")
     return 0
 
 
@@ -122,7 +123,7 @@ def status() -> int:
     there = addresses()
     up_now = [address for address in there if kafka.answers(address)]
     if not up_now:
-        kafka.say("not up")
+        kafka_java.say("not up")
         return 1
     print(",".join(up_now))
     return 0 if len(up_now) == len(NODES) else 1
@@ -130,19 +131,19 @@ def status() -> int:
 
 def kill(number: int) -> int:
     if not Node(number).end(at_once=True):
-        kafka.say(f"broker {number} is not up")
+        kafka_java.say(f"broker {number} is not up")
         return 1
     return 0
 
 
 def start(number: int) -> int:
-    there, node, java = addresses(), Node(number), kafka.find_java()
+    there, node, java = addresses(), Node(number), kafka_java.find_java()
     if not there or java is None:
-        kafka.say("there is no cluster")
+        kafka_java.say("there is no cluster")
         return 1
-    if kafka.wait_for(there[number - 1], kafka.launch(java, node.properties, node.log, node.pid)):
+    if kafka.wait_for(there[number - 1], kafka_java.launch(java, node.properties, node.log, node.pid)):
         return 0
-    kafka.say(f"broker {number} did not come back; its words are in {node.log}")
+    kafka_java.say(f"broker {number} did not come back; its words are in {node.log}")
     return 1
 
 
@@ -156,7 +157,7 @@ def main(arguments: list[str]) -> int:
             return status()
         case ["kill" | "start" as what, ("1" | "2" | "3") as number]:
             return kill(int(number)) if what == "kill" else start(int(number))
-    kafka.say("usage: python tools/kafka_cluster.py up | down | status | kill 1..3 | start 1..3")
+    kafka_java.say("usage: python tools/kafka_cluster.py up | down | status | kill 1..3 | start 1..3")
     return 2
 
 

@@ -88,7 +88,7 @@ def test_the_broker_of_the_tests_answers_and_a_second_up_starts_no_other(kafka_b
 
 
 def test_no_cluster_id_reads_as_an_option() -> None:
-    cluster_id = runpy.run_path(str(TOOL))["cluster_id"]
+    cluster_id = runpy.run_path(str(TOOL.with_name("kafka_java.py")))["cluster_id"]
     dashed = uuid.UUID(bytes=b"\xf8" + bytes(15))
     other = uuid.UUID(bytes=b"\x04" + bytes(15))
 
