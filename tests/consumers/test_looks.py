@@ -28,7 +28,7 @@ def due(looks: Looks, newest_ns: int, *, lagging: bool = False, idle: bool = Fal
 def looks() -> Looks:
     """Three calls: one began, one presses since 5 s, one only waits since 2 s."""
     made, begun, pressing, waiting = Looks(), call("begun"), call("pressing"), call("waiting")
-    made.at_once["begun"] = begun
+    made.hurry(begun, 5 * S)
     made.wait(waiting, 2 * S)
     made.wait(pressing, 5 * S)
     made.press(pressing, 5 * S)
@@ -57,7 +57,7 @@ def test_where_nothing_comes_all_are_looked_at_once(looks: Looks) -> None:
 
 def test_who_was_dropped_or_judged_otherwise_is_not_looked_at(looks: Looks) -> None:
     gone = call("gone")
-    looks.at_once["gone"] = gone
+    looks.hurry(gone, 1 * S)
     looks.wait(gone, 1 * S)
     looks.press(gone, 1 * S)
     looks.drop(gone)
@@ -82,12 +82,15 @@ def test_a_call_that_was_left_elsewhere_goes_on_to_wait() -> None:
 def test_calls_noted_in_another_order_are_put_in_that_of_their_arrival() -> None:
     looks = Looks()
     looks.wait(call("first"), 9 * S)
+    looks.hurry(call("at once"), 15 * S)
     counts = looks.counts()
     for name, at_s in (("c", 12), ("a", 10), ("b", 11), ("b2", 11)):
         held = call(name)
         looks.wait(held, at_s * S)
         looks.press(held, (20 - at_s) * S)
+    for name, at_s in (("later", 14), ("now", 13), ("later", 12)):
+        looks.hurry(call(name), at_s * S)
     looks.sort_from(counts)
 
-    assert due(looks, 9 * S) == ["c", "b", "b2"]
+    assert due(looks, 9 * S) == ["at once", "now", "later", "c", "b", "b2"]
     assert due(looks, 10 * S + WAITING_NS) == ["a", "first"]

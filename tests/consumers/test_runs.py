@@ -14,6 +14,8 @@ from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.runs import by_call, by_partition, runs
 from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.contract.decoder import decode_event_fast
+from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.log.protocol import Entry
 
 S = 1_000_000_000
@@ -186,12 +188,14 @@ def test_a_clock_that_goes_back_is_gone_by_as_one_by_one(make_bot: Any, taken: l
         assert state_of(together) == state_of(singly)
 
 
-def test_a_fault_is_told_of_its_own_entry_and_the_others_are_taken(
-    make_bot: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("together", [False, True])
+def test_a_fault_is_told_and_the_others_are_taken(
+    make_bot: Any, monkeypatch: pytest.MonkeyPatch, together: bool
 ) -> None:
+    """One by one of the very entry, of what was taken together of its first."""
     events = [*a_call(make_bot).made, *a_call(make_bot, "c2").made]
     events.sort(key=lambda e: e.wall_ns)
-    add, failed = CallTimeline.add, list[tuple[Entry, Exception]]()
+    add, add_all, failed = CallTimeline.add, CallTimeline.add_all, list[Entry]()
 
     def fails(self: CallTimeline, event: Any) -> bool:
         if event.call_id == "c1" and event.kind == "transcript":
@@ -199,17 +203,75 @@ def test_a_fault_is_told_of_its_own_entry_and_the_others_are_taken(
         return add(self, event)
 
     def fails_all(self: CallTimeline, events: Sequence[Any]) -> int | None:
-        raise ValueError("one of them is wrong")
+        if together and events[0].call_id == "c1":
+            raise ValueError("one of them is wrong")
+        return add_all(self, events) if together else None
 
     monkeypatch.setattr(CallTimeline, "add", fails)
     monkeypatch.setattr(CallTimeline, "add_all", fails_all)
     fold, entries = TimelineFold(MonitorSettings()), arrived(events)
-    fold.add_all(entries, events, lambda entry, error: failed.append((entry, error)))
+    fold.add_all(entries, events, lambda entry, error: failed.append(entry))
 
-    assert [entry for entry, _ in failed] == [
-        one for one, event in zip(entries, events, strict=True) if (event.call_id, event.kind) == ("c1", "transcript")
-    ]
+    of_c1 = [(one, event.kind) for one, event in zip(entries, events, strict=True) if event.call_id == "c1"]
+    assert failed == ([of_c1[1][0]] if together else [one for one, kind in of_c1 if kind == "transcript"])
     assert fold.held["c2"].timeline.last_at_ns == events[-1].at_ns
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_what_comes_hours_later_within_a_run_is_no_part_of_it(make_bot: Any, taken: list[bool], judged: bool) -> None:
+    events = a_call(make_bot).made
+    parts = in_two(events, 20)
+    parts[1] = parts[1][0][:1] + arrived(events[21:], after_s=8_000), events[20:]
+    together, singly = both(parts, (lambda fold: fold.settle()) if judged else (lambda fold: None))
+
+    assert singly.stray > 0
+    assert taken == [False]
+    assert state_of(together) == state_of(singly)
+
+
+def late_and_early(make_bot: Any, early_agent: str) -> tuple[list[Entry], list[Any]]:
+    """Of the call that the log names first, the beginning comes last."""
+    late, early = make_bot("late", start_s=100, agent="x"), make_bot("early", start_s=20, agent=early_agent)
+    late.start()
+    early.start()
+    events = [late.made[1], *early.made, late.made[0]]
+    times_s = (10, 21, 21, 101)
+    return [entry(0, NOON_NS + at_s * S) for at_s in times_s], events
+
+
+def in_two_folds(entries: list[Entry], events: list[Any], **settings: Any) -> tuple[TimelineFold, TimelineFold]:
+    folds = TimelineFold(MonitorSettings(**settings)), TimelineFold(MonitorSettings(**settings))
+    folds[0].add_all(entries, events, unexpected)
+    for one, event in zip(entries, events, strict=True):
+        folds[1].add(one, event)
+    return folds
+
+
+def test_the_first_to_begin_has_the_label_that_there_is_room_for(make_bot: Any) -> None:
+    told: list[Any] = []
+    for fold in in_two_folds(*late_and_early(make_bot, "y"), max_label_values=1, future_s=3_600):
+        calls = [change.new.call_id for change in fold.settle()]
+        sets = fold.windows.label_sets
+        told.append((calls, [sets.labels_of(number) for number in sets.numbers()]))
+
+    assert dict(told[1][1][0])["agent"] == "y"
+    assert told[0] == told[1]
+
+
+def test_how_far_a_clock_is_ahead_is_read_in_the_order_of_the_log(make_bot: Any) -> None:
+    together, singly = in_two_folds(*late_and_early(make_bot, "x"), future_s=3_600)
+
+    assert vars(together.skews) == vars(singly.skews)
+
+
+def test_events_of_a_run_use_the_names_of_their_call(make_bot: Any, taken: list[bool]) -> None:
+    events = [decode_event_fast(encode(event)) for event in a_call(make_bot).made]
+    together, _ = both(in_two(events, 20))
+    call: Any = together.held["c1"].timeline
+
+    assert taken == [False, True]
+    assert len({id(source) for _, source, _, _ in call._entries}) == 1
+    assert len({id(event.call_id) for *_, event in call._entries}) == 1
 
 
 def test_few_are_taken_one_by_one(make_bot: Any, taken: list[bool]) -> None:

@@ -24,7 +24,7 @@ from earwitness.consumers.partition_clocks import PartitionClocks
 from earwitness.consumers.runs import Failed, by_call, runs
 from earwitness.monitor.calls.timeline import APART, LEARNT_LATER, CallTimeline
 from earwitness.monitor.contract.decoder import share_names
-from earwitness.monitor.contract.events import AnyEvent
+from earwitness.monitor.contract.events import AnyEvent, CallStarted
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.log.protocol import Entry
 from earwitness.monitor.measures.reading import Labels
@@ -99,22 +99,36 @@ class TimelineFold:
         if self._clocks.note(entry.partition, entry.append_ns):
             self._swept_ns = min(self._swept_ns, self._clocks.newest_ns)
             self._turned = True
+        if event.kind == "call_started":
+            self._note_skew(entry, event)
         self._take(entry, event)
+
+    def _note_skew(self, entry: Entry, event: CallStarted) -> None:
+        self.skews.note(event.agent, event.wall_ns - entry.append_ns, entry.append_ns)
 
     def add_all(self, entries: Sequence[Entry], events: Sequence[AnyEvent], failed: Failed) -> None:
         """`add` the events of one partition, in their order: those of a call that are simply its next ones together,
-        which costs half. ``failed`` is told what `add` would raise, and of which entry."""
+        which costs half. ``failed`` is told what `add` would raise, and of which entry; of what was taken together, the
+        first."""
         times_ns = [entry.append_ns for entry in entries]
         if len(entries) < TOGETHER or not self._clocks.note_all(entries[0].partition, times_ns):
             for entry, event in zip(entries, events, strict=True):
                 _tried(self.add, entry, event, failed)
             return
+        for entry, event in zip(entries, events, strict=True):
+            if event.kind == "call_started":
+                self._note_skew(entry, event)
         counts = self._looks.counts()
         for call_id, places in by_call(events).items():
             for run in runs(events, places, APART):
-                if not self._took_together(call_id, [events[place] for place in run], [times_ns[p] for p in run]):
-                    for place in run:
-                        _tried(self._take, entries[place], events[place], failed)
+                try:
+                    if self._took_together(call_id, [events[place] for place in run], [times_ns[p] for p in run]):
+                        continue
+                except Exception as error:  # whatever of them was taken is not to be taken again
+                    failed(entries[run[0]], error)
+                    continue
+                for place in run:
+                    _tried(self._take, entries[place], events[place], failed)
         self._looks.sort_from(counts)
 
     def _took_together(self, call_id: str, run: Sequence[AnyEvent], times_ns: Sequence[int]) -> bool:
@@ -129,17 +143,14 @@ class TimelineFold:
         if offset_ns < timeline.started_wall_ns - self._future_ns:
             return False
         offset_ns = min(offset_ns, held.offset_ns)
-        if held.waits_ns is not None and times_ns[-1] - offset_ns - timeline.last_at_ns > self._kept_ns:
+        if times_ns[-1] - offset_ns - timeline.last_at_ns > self._kept_ns:
             return False
-        try:
-            calm = timeline.add_all(run)
-        except Exception:  # one by one it shows which of them it is
-            return False
+        share_names(run, held.call_id)
+        calm = timeline.add_all(run)
         if calm is None:
             return False
         held.offset_ns = offset_ns
         self.events.update([event.kind for event in run])
-        share_names(run, held.call_id)
         held.note(run)
         self._idle = False
         if held.waits_ns is None:
@@ -182,15 +193,13 @@ class TimelineFold:
         if held.waits_ns is None:
             self._looks.wait(held, arrived_ns)
         if kind in AT_ONCE:
-            self._looks.at_once[call_id] = held
+            self._looks.hurry(held, arrived_ns)
         elif held.presses_ns is None and timeline.pressing:
             self._looks.press(held, arrived_ns)
 
     def _admitted(self, held: HeldCall | None, entry: Entry, event: AnyEvent, event_ns: int) -> HeldCall | None:
         """The call of an event that is not simply one more of a held call; None where it is set aside or refused."""
         learnt_later = event.kind in LEARNT_LATER
-        if event.kind == "call_started":
-            self.skews.note(event.agent, event.wall_ns - entry.append_ns, entry.append_ns)
         if event_ns > entry.append_ns + self._future_ns and not learnt_later:
             self.set_aside += 1
             return None

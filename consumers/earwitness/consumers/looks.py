@@ -21,12 +21,16 @@ class Looks:
     """Calls by the arrival of the first event that was not judged, and of the first of those that press."""
 
     def __init__(self) -> None:
-        self.at_once: dict[str, HeldCall] = {}
-        """Calls that began or ended."""
         self.put_off = False
         """Whether the last `due` left for later what somebody waits for."""
+        self._at_once: dict[str, tuple[int, HeldCall]] = {}
+        """Calls that began or ended, and when that arrived."""
         self._pressing: deque[tuple[int, HeldCall]] = deque()
         self._waiting: deque[tuple[int, HeldCall]] = deque()
+
+    def hurry(self, held: HeldCall, arrived_ns: int) -> None:
+        """A call began or ended."""
+        self._at_once.setdefault(held.call_id, (arrived_ns, held))
 
     def wait(self, held: HeldCall, arrived_ns: int) -> None:
         """The first event of a call came that was not judged."""
@@ -48,18 +52,19 @@ class Looks:
     def drop(self, held: HeldCall) -> None:
         """Look at a call no more."""
         held.waits_ns = held.presses_ns = None
-        self.at_once.pop(held.call_id, None)
+        self._at_once.pop(held.call_id, None)
 
     def clear(self) -> None:
         """All are judged."""
         self._pressing.clear()
         self._waiting.clear()
-        self.at_once.clear()
+        self._at_once.clear()
 
     def due(self, newest_ns: int, *, lagging: bool, idle: bool) -> Iterator[HeldCall]:
         """The calls to be judged now, each before the next is asked for; all of them where ``idle``."""
-        at_once, self.at_once = self.at_once, {}
-        yield from at_once.values()
+        at_once, self._at_once = self._at_once, {}
+        for _, held in at_once.values():
+            yield held
         pressing_ns, waiting_ns = (LAGGING_NS, LAGGING_NS) if lagging else (0, WAITING_NS)
         while self._pressing and (idle or self._pressing[0][0] + pressing_ns <= newest_ns):
             arrived_ns, held = self._pressing.popleft()
@@ -71,13 +76,16 @@ class Looks:
             if held.waits_ns == arrived_ns:
                 yield held
 
-    def counts(self) -> tuple[int, int]:
-        """How many wait and press, for `sort_from`."""
-        return len(self._waiting), len(self._pressing)
+    def counts(self) -> tuple[int, int, int]:
+        """How many wait, press and are to be judged at once, for `sort_from`."""
+        return len(self._waiting), len(self._pressing), len(self._at_once)
 
-    def sort_from(self, counts: tuple[int, int]) -> None:
+    def sort_from(self, counts: tuple[int, int, int]) -> None:
         """Calls that came since were noted call by call: put them in the order of arrival."""
-        for queue, count in zip((self._waiting, self._pressing), counts, strict=True):
+        at_once = list(self._at_once.items())
+        came_at_once = sorted(at_once[counts[2] :], key=lambda one: one[1][0])
+        self._at_once = dict(at_once[: counts[2]] + came_at_once)
+        for queue, count in zip((self._waiting, self._pressing), counts[:2], strict=True):
             if len(queue) > count + 1:
                 came = [queue.pop() for _ in range(len(queue) - count)]
                 came.reverse()

@@ -97,6 +97,23 @@ def test_the_next_events_are_taken_at_once() -> None:
     assert begun().add_all([word(2, 6), word(3, 6), word(0, 6, source="taps"), word(4, 7)]) == 4
 
 
+def test_when_time_alone_will_change_something_is_the_same_for_what_comes_out_of_order() -> None:
+    singly, at_once = begun(), begun()
+    for call in (singly, at_once):
+        call.add(
+            ev.Playout(call_id=CALL_ID, source="bot", seq=2, at_ns=6 * S, wall_ns=WALL_NS, phase="first", edge_ns=S)
+        )
+        call.advance(7 * S)
+    cut = ev.Interruption(call_id=CALL_ID, source="bot", seq=4, at_ns=8 * S, wall_ns=WALL_NS)
+    run = [word(3, 8), cut]
+
+    assert at_once.add_all(run) == 2
+    for event in run:
+        singly.add(event)
+    assert at_once.due_ns == singly.due_ns
+    assert at_once.dump() == singly.dump()
+
+
 def test_a_little_disorder_is_put_in_order() -> None:
     events = [word(2, 7), word(3, 6), word(4, 6.5)]
     found = in_order(events, 5 * S, DEFAULT_BOUNDS)

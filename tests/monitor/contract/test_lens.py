@@ -69,6 +69,7 @@ def test_the_kind_is_the_records_own_whatever_it_says_besides(route: str, key: s
         b"[]",
         b'{"kind":"nonsense","v":1}',
         TURN.replace(b'"v":1', b'"v":9'),
+        TURN.replace(b'"kind":"turn",', b""),
         TURN.replace(b'"response_latency_ns":3', b'"response_latency_ns":"3"'),
         b"\xff" + TURN,
     ],

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import gc
 import struct
+import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -132,6 +134,32 @@ def test_a_batch_that_was_damaged_is_refused_and_fetched_again() -> None:
     with pytest.raises(kafka_errors.CorruptRecordException):
         next(ours)
     assert ours.next_fetch_offset == 2
+
+
+def test_nothing_of_an_answer_waits_for_the_garbage_collector() -> None:
+    """Of megabytes of records only a few objects are tracked: it comes very seldom."""
+    gc.collect()
+    gc.disable()
+    try:
+        theirs = theirs_of(answer_of([Written(5, frozenset(range(5)))], 0), 0)
+        ours = PlainRecords(theirs)
+        held = weakref.ref(theirs), weakref.ref(ours)
+        assert len(list(ours)) == 5
+        del theirs, ours
+        assert [one() for one in held] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_who_makes_something_else_of_keys_or_values_is_left_to_aiokafka() -> None:
+    fetched = fetched_of(b"", 0)
+    theirs = fetched._partition_records
+    theirs._value_deserializer = bytes.decode
+    consumer = SimpleNamespace(_fetcher=SimpleNamespace(_records=OrderedDict[Any, Any]()))
+    give_plainly(consumer)
+    consumer._fetcher._records[PARTITION] = fetched
+
+    assert fetched._partition_records is theirs
 
 
 def test_who_reads_only_what_is_committed_is_left_to_aiokafka() -> None:

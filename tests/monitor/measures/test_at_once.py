@@ -58,6 +58,27 @@ def test_records_counted_at_once_count_as_they_do_one_by_one(
     assert at_once.label_sets.refused_values == singly.label_sets.refused_values
 
 
+def test_a_label_set_that_was_let_go_meanwhile_is_admitted_anew() -> None:
+    """The first of these records ends what the longest tier kept of an agent that comes again behind it."""
+    common: dict[str, Any] = {"mode": "cascade", "version": "1", "u_on_ns": 0, "u_off_ns": S, "response_latency_ns": S}
+
+    def turn(number: int, agent: str, after_s: int) -> Turn:
+        wall_ns = NOW_NS + after_s * S
+        return Turn(**common, id=f"t{number}", call_id=f"c{number}", agent=agent, event_wall_ns=wall_ns)
+
+    later_s = 400 * 3_600
+    again = [turn(n, agent, later_s + 20 * n) for n, agent in enumerate(("new", "new", "old", "new"))]
+    windows = Windows()
+    windows.count([turn(9, "old", 0)])
+    windows.count(again)
+    seen: dict[str, Any] = {"window_s": 3_600, "as_of_ns": NOW_NS + (later_s + 100) * S}
+
+    read = {
+        where: windows.read("response_latency", **seen, where=where).n for where in windows.groups(["agent"], **seen)
+    }
+    assert read == {(("agent", "new"),): 3, (("agent", "old"),): 1}
+
+
 @pytest.mark.parametrize("arrived_ns", [None, NOW_NS, NOW_NS + 100 * S])
 def test_first_revisions_applied_at_once_count_as_they_do_one_by_one(arrived_ns: int | None) -> None:
     draw = random.Random(6)

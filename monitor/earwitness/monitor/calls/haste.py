@@ -35,7 +35,7 @@ class Floor:
         """Whether the event ends somebody's wait, or tells that it has ended: the agent's first sound; behind that,
         the end of the caller's speech and its first words. So do the rare ones that may change anything."""
         kind = event.kind
-        if kind in WAITING or kind == "interruption":
+        if kind in WAITING:
             return False
         e: Any = event
         if kind == "playout":
@@ -66,10 +66,8 @@ class Floor:
         return first
 
     def is_overlap(self, event: AnyEvent) -> bool:
-        """Whether the caller begins to speak over the agent, or something cuts it off."""
-        if not self.agent_audible:
-            return False
-        return event.kind == "interruption" or (event.kind == "speech_started" and event.party == "caller")
+        """Whether the caller begins to speak over the agent."""
+        return self.agent_audible and event.kind == "speech_started" and event.party == "caller"
 
 
 def floor_of(found: Reckoning) -> Floor:

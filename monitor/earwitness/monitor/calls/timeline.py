@@ -154,7 +154,7 @@ class CallTimeline:
         else:
             self._sort_in(entry)
         self.last_at_ns = max(self.last_at_ns, at)
-        if not self.pressing:
+        if not self.pressing and (event.kind not in WAITING or self.ended):
             self._look_for_haste(event, at)
         return True
 

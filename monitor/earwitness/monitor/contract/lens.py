@@ -6,7 +6,7 @@ For jobs on ``earwitness.records`` that need a few numbers of a few kinds: what 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, Union, cast
+from typing import Any, Final, Literal, Union, cast
 
 import msgspec
 
@@ -38,7 +38,7 @@ def record_lens(
         structs.append(struct)
         if is_wanted:
             # One kind alone is decoded in one go; of several, the kind is searched for first.
-            decoders[kind.encode()] = msgspec.json.Decoder(struct).decode
+            decoders[kind.encode()] = msgspec.json.Decoder(_of_kind(struct, kind)).decode
     if left:
         raise UnsupportedContractError(f"no records of the kind {', '.join(left)}")
     # Labels end here, and the kind follows. In a text or a label no quotation mark stands without a backslash.
@@ -79,20 +79,12 @@ def record_lens(
 
 
 def _narrowed(whole: type[msgspec.Struct], kind: str, wanted: Collection[str]) -> type[msgspec.Struct]:
-    fields: list[tuple[str, Any, Any]] = []
-    missing = set(wanted) - {"v", "kind"}
-    for field in msgspec.structs.fields(whole):
-        if field.name == "v" or field.name in missing:
-            default: Any = field.default
-            if field.default_factory is not msgspec.NODEFAULT:
-                default = msgspec.field(default_factory=field.default_factory)
-            fields.append((field.name, field.type, default))
-            missing.discard(field.name)
-    if missing:
+    known = {field.name for field in msgspec.structs.fields(whole)}
+    if missing := set(wanted) - known - {"kind"}:
         raise UnsupportedContractError(f"{kind} has no {', '.join(sorted(missing))}")
     return msgspec.defstruct(
         whole.__name__,
-        fields,
+        [_again(field) for field in msgspec.structs.fields(whole) if field.name in {"v", *wanted}],
         tag_field="kind",
         tag=kind,
         namespace={"kind": kind},
@@ -100,3 +92,20 @@ def _narrowed(whole: type[msgspec.Struct], kind: str, wanted: Collection[str]) -
         kw_only=True,
         gc=False,
     )
+
+
+def _of_kind(struct: type[msgspec.Struct], kind: str) -> type[msgspec.Struct]:
+    """The same for a record that may be of another kind, or of none, and is then refused: a tag may be missing."""
+    kinds: Any = Literal[kind]
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = [
+        ("kind", kinds),
+        *[_again(field) for field in msgspec.structs.fields(struct)],
+    ]
+    return msgspec.defstruct(struct.__name__, fields, frozen=True, kw_only=True, gc=False)
+
+
+def _again(field: msgspec.structs.FieldInfo) -> tuple[str, Any, Any]:
+    default: Any = field.default
+    if field.default_factory is not msgspec.NODEFAULT:
+        default = msgspec.field(default_factory=field.default_factory)
+    return field.name, field.type, default

@@ -10,7 +10,10 @@ from typing import Any, Final
 
 from earwitness.monitor.log.kafka_library import kafka_errors
 
-_KNOWN: Final = ("_tp", "_records", "_check_crcs", "_isolation_level", "next_fetch_offset")
+_KNOWN: Final = (
+    "_tp", "_records", "_records_iterator", "_check_crcs", "_isolation_level", "_key_deserializer",
+    "_value_deserializer", "next_fetch_offset",
+)  # fmt: skip
 _ALL: Final = 0
 """How aiokafka says that transactions are no matter."""
 
@@ -31,15 +34,22 @@ class _Fetched(OrderedDict[Any, Any]):
 
     def __setitem__(self, partition: Any, fetched: Any) -> None:
         records: Any = getattr(fetched, "_partition_records", None)
-        if all(hasattr(records, name) for name in _KNOWN) and records._isolation_level == _ALL:
+        if all(hasattr(records, name) for name in _KNOWN) and _is_plain(records):
             fetched._partition_records = PlainRecords(records)
         super().__setitem__(partition, fetched)
+
+
+def _is_plain(records: Any) -> bool:
+    reads_all: bool = records._isolation_level == _ALL
+    return reads_all and records._key_deserializer is None and records._value_deserializer is None
 
 
 class PlainRecords:
     """The records of one answer of a broker for one partition, in place of aiokafka's ``PartitionRecords``."""
 
     def __init__(self, theirs: Any) -> None:
+        # It and its iterator hold each other, and megabytes, until the iterator has ended.
+        theirs._records_iterator.close()
         self._theirs = theirs
         self._batch: list[Any] = []
         self._left: Iterator[Any] = iter(())

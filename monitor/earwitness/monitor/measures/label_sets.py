@@ -138,7 +138,8 @@ class LabelSets:
         held = numbers | {number for sets in self._of_call.values() for number in sets.values()}
         if held >= self._labels.keys():
             return
-        self._numbers = {values: number for values, number in self._numbers.items() if number in held}
+        for values in [values for values, number in self._numbers.items() if number not in held]:
+            del self._numbers[values]  # in place: who counts many goes by this very table
         self._labels = {number: labels for number, labels in self._labels.items() if number in held}
         self._with = {pair: kept for pair, numbers_ in self._with.items() if (kept := numbers_ & held)}
         self._matching.clear()
