@@ -77,8 +77,10 @@ class PlainRecords:
             if self._theirs._check_crcs and not batch.validate_crc():
                 raise kafka_errors.CorruptRecordException(f"Invalid CRC - {self._theirs._tp}")
             if not batch.is_control_batch:
-                # What is compacted or was asked for from its middle begins before what is wanted.
-                wanted = [record for record in batch if record.offset >= self._next]
+                wanted = list(batch)
+                if wanted and wanted[0].offset < self._next:
+                    # What was asked for from its middle begins before what is wanted.
+                    wanted = [record for record in wanted if record.offset >= self._next]
                 self._left, self._batch = iter(wanted), wanted
                 yield self._left
             # A batch keeps its end when the last of its records are gone by compaction.
