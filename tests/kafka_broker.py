@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,20 @@ def kafka_tool(command: str, environ: dict[str, str] | None = None) -> subproces
         env=environ,
         check=False,
     )
+
+
+@contextmanager
+def broker_for_a_bench() -> Iterator[str]:
+    """The address of the broker that is up, else of one that ends with the context. Raises SystemExit."""
+    was_up = "EARWITNESS_TEST_KAFKA" in os.environ or kafka_tool("status").returncode == 0
+    up = kafka_tool("up")
+    if up.returncode != 0:
+        raise SystemExit(f"no Kafka here: {up.stderr.strip()}")
+    try:
+        yield up.stdout.strip()
+    finally:
+        if not was_up:
+            kafka_tool("down")
 
 
 def _address(up: subprocess.CompletedProcess[str]) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 import tempfile
 import uuid
@@ -28,7 +27,7 @@ from chaos.bot_process import BotProcess
 from chaos.brokers import FaultyBroker
 from chaos.live_bot import CallPlan, Plan
 from chaos.places import Door, small_disk
-from kafka_broker import kafka_tool
+from kafka_broker import broker_for_a_bench
 
 from earwitness.monitor.log.open import LogSettings, open_log
 from earwitness.monitor.log.topics import topic_specs
@@ -157,12 +156,13 @@ async def measure(row: Callable[[], Any], folder: Path, calls: int, seconds: flo
 
 
 async def run(options: argparse.Namespace) -> None:
-    up = kafka_tool("up", {**os.environ})
-    if up.returncode != 0:
-        raise SystemExit(f"no Kafka here: {up.stderr.strip()}")
-    with tempfile.TemporaryDirectory() as name, FaultyBroker.up(Path(name) / "broker") as faulty:
+    with (
+        broker_for_a_bench() as bootstrap,
+        tempfile.TemporaryDirectory() as name,
+        FaultyBroker.up(Path(name) / "broker") as faulty,
+    ):
         folder = Path(name)
-        rows = Faults(up.stdout.strip(), faulty, folder, options.seconds).rows()
+        rows = Faults(bootstrap, faulty, folder, options.seconds).rows()
         found: dict[str, list[dict[str, float]]] = {label: [] for label in rows}
         for turn in range(options.rounds):
             labels = list(rows) if turn % 2 == 0 else list(rows)[::-1]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from kafka_broker import kafka_tool
+from kafka_broker import broker_for_a_bench
 
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.events import Transcript
@@ -109,15 +108,13 @@ def main() -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop if sys.argv[1] == "uvloop" else None) as runner:
             print(json.dumps(runner.run(measure(sys.argv[2]))))
         return
-    up = kafka_tool("up", {**os.environ})
-    if up.returncode != 0:
-        raise SystemExit(f"no Kafka here: {up.stderr.strip()}")
     found: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
-    for turn in range(ROUNDS):
-        url = f"kafka://{up.stdout.strip()}/t{uuid.uuid4().hex[:10]}"
-        asyncio.run(fill(url))
-        for kind in KINDS if turn % 2 == 0 else KINDS[::-1]:
-            found[kind].append(_child(kind, url))
+    with broker_for_a_bench() as bootstrap:
+        for turn in range(ROUNDS):
+            url = f"kafka://{bootstrap}/t{uuid.uuid4().hex[:10]}"
+            asyncio.run(fill(url))
+            for kind in KINDS if turn % 2 == 0 else KINDS[::-1]:
+                found[kind].append(_child(kind, url))
     head = f"{'':10}{'catching up: us of CPU an event':>32}{'k events/s':>12}{'following: us':>16}"
     print(f"{head}{'delay ms p50':>14}{'p99':>8}")
     for kind, rows in found.items():
