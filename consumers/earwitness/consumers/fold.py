@@ -108,7 +108,7 @@ class TimelineFold:
 
     def add_all(self, entries: Sequence[Entry], events: Sequence[AnyEvent], failed: Failed) -> None:
         """`add` the events of one partition, in their order: those of a call that are simply its next ones together,
-        which costs half. ``failed`` is told what `add` would raise, and of which entry; of what was taken together, the
+        which costs a quarter less. ``failed`` is told what `add` would raise, and of which entry; of what was taken together, the
         first."""
         times_ns = [entry.append_ns for entry in entries]
         if len(entries) < TOGETHER or not self._clocks.note_all(entries[0].partition, times_ns):
@@ -300,10 +300,7 @@ class TimelineFold:
 
     def _is_over(self, held: HeldCall, now_ns: int) -> bool:
         """Whether a call ended so long ago that nothing may change it any more."""
-        return not held.open and self._is_long_after(held, now_ns)
-
-    def _is_long_after(self, held: HeldCall, now_ns: int) -> bool:
-        return now_ns - (held.offset_ns or 0) - held.timeline.last_at_ns > self._kept_ns
+        return not held.open and now_ns - (held.offset_ns or 0) - held.timeline.last_at_ns > self._kept_ns
 
     def _judge(self, held: HeldCall, as_of_ns: int) -> list[Change]:
         held.as_of_ns = max(held.as_of_ns, as_of_ns)
