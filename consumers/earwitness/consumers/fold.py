@@ -108,8 +108,8 @@ class TimelineFold:
 
     def add_all(self, entries: Sequence[Entry], events: Sequence[AnyEvent], failed: Failed) -> None:
         """`add` the events of one partition, in their order: those of a call that are simply its next ones together,
-        which costs a quarter less. ``failed`` is told what `add` would raise, and of which entry; of what was taken together, the
-        first."""
+        which costs a quarter less. ``failed`` is told what `add` would raise, and of which entry; of what was taken
+        together, the first."""
         times_ns = [entry.append_ns for entry in entries]
         if len(entries) < TOGETHER or not self._clocks.note_all(entries[0].partition, times_ns):
             for entry, event in zip(entries, events, strict=True):
