@@ -100,13 +100,13 @@ async def test_calls_that_are_over_for_good_are_let_go_of_and_stay_so(kept: Site
         await kept.log.send(one.model_copy(update={"seq": 998}))
     for _ in range(3 * PARTITIONS):
         await life.worker.step(0.0)
-    gone = dict(life.fold.forgotten)
+    gone = dict(life.fold.calls.forgotten)
     await life.end()
 
     again = await worked(kept, settings)
 
     assert gone
-    assert again.fold.forgotten == gone
+    assert again.fold.calls.forgotten == gone
     assert not again.fold.held.keys() & gone.keys()
 
 

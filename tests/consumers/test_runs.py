@@ -76,7 +76,7 @@ def state_of(fold: TimelineFold) -> Any:
         call_id: (held.offset_ns, held.waits_ns, held.presses_ns, held.as_of_ns, _dumped(held.timeline))
         for call_id, held in fold.held.items()
     }
-    return calls, fold.clocks_ns, fold.events, fold.set_aside, fold.stray, fold.late_facts
+    return calls, fold.clocks_ns, fold.events, fold.set_aside, fold.calls.stray, fold.calls.late_facts
 
 
 def _dumped(timeline: Any) -> Any:
@@ -173,7 +173,7 @@ def test_what_comes_hours_after_what_was_not_judged_is_no_run(make_bot: Any) -> 
     together, singly = both(parts)
 
     assert state_of(together) == state_of(singly)
-    assert together.stray == singly.stray
+    assert together.calls.stray == singly.calls.stray
 
 
 def test_a_clock_that_goes_back_is_gone_by_as_one_by_one(make_bot: Any, taken: list[bool]) -> None:
@@ -224,7 +224,7 @@ def test_what_comes_hours_later_within_a_run_is_no_part_of_it(make_bot: Any, tak
     parts[1] = parts[1][0][:1] + arrived(events[21:], after_s=8_000), events[20:]
     together, singly = both(parts, (lambda fold: fold.settle()) if judged else (lambda fold: None))
 
-    assert singly.stray > 0
+    assert singly.calls.stray > 0
     assert taken == [False]
     assert state_of(together) == state_of(singly)
 

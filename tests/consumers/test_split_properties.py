@@ -123,7 +123,7 @@ def test_what_is_taken_together_is_what_comes_one_by_one(chance: random.Random) 
         at_once, _ = fed(arrived, batches, ticks=ticks, take=together)
     assert latest(at_once) == latest(singly)
     assert readings(at_once.windows) == readings(singly.windows)
-    for name in ("events", "stray", "set_aside", "late_facts", "clocks_ns", "windows.late"):
+    for name in ("events", "calls.stray", "set_aside", "calls.late_facts", "clocks_ns", "windows.late"):
         assert attrgetter(name)(at_once) == attrgetter(name)(singly), name
     for call_id, held in singly.held.items():
         assert at_once.held[call_id].offset_ns == held.offset_ns
@@ -133,7 +133,7 @@ def test_what_is_taken_together_is_what_comes_one_by_one(chance: random.Random) 
 def which_came(fold: TimelineFold, call_id: str) -> Any:
     """Events of a call, as far as it knows."""
     held = fold.held[call_id]
-    fold._at_hand.wake(held)
+    fold._judge.at_hand.wake(held)
     call: Any = held.timeline
     return call._arrivals.state(), call._arrivals.duplicates, call._late, call.last_at_ns, call.started_wall_ns
 

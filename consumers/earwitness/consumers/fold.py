@@ -8,16 +8,17 @@ calls look silent or overdue (definitions, "Records, windows, labels").
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import sub
 from typing import Final
 
 import structlog
 
-from earwitness.consumers.at_hand import AtHand
+from earwitness.consumers.calls_held import CallsHeld
 from earwitness.consumers.clock_skew import ClockSkews
-from earwitness.consumers.held_call import Change, HeldCall, Timeline, change_of
+from earwitness.consumers.held_call import Change, HeldCall, Timeline
+from earwitness.consumers.judge import Judge
 from earwitness.consumers.looks import LAGGING_NS, Looks
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.partition_clocks import PartitionClocks
@@ -27,12 +28,8 @@ from earwitness.monitor.contract.decoder import share_names
 from earwitness.monitor.contract.events import AnyEvent, CallStarted
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.log.protocol import Entry
-from earwitness.monitor.measures.reading import Labels
-from earwitness.monitor.measures.windows import Windows
 
 S: Final = 1_000_000_000
-FORGOTTEN: Final = 20_000
-"""Ids of calls that are over for good and are remembered, so that a straggler does not open a call anew."""
 SWEEP_NS: Final = 60 * S
 AT_ONCE: Final = frozenset({"call_started", "call_ended"})
 _NOT_JUST_NEXT: Final = LEARNT_LATER | {"call_started"}
@@ -50,13 +47,10 @@ class TimelineFold:
     """The state of one timeline worker."""
 
     def __init__(self, settings: MonitorSettings, new_call: Callable[[str], Timeline] | None = None) -> None:
-        self.windows = Windows(
-            labels=settings.label_keys,
-            bounds=settings.bounds.id,
-            max_label_values=settings.max_label_values,
-            max_label_sets=settings.max_label_sets,
-        )
-        self.held: dict[str, HeldCall] = {}
+        self._judge = Judge(settings)
+        self.windows = self._judge.windows
+        self.calls = CallsHeld(new_call or partial(CallTimeline, bounds=settings.bounds), settings.call_kept_s * S)
+        self.held = self.calls.by_id
         self._clocks = PartitionClocks()
         self.clocks_ns = self._clocks.ns
         """Append time of the newest record of each partition."""
@@ -64,26 +58,13 @@ class TimelineFold:
         """Events folded, by kind."""
         self.set_aside = 0
         """Events that claim to be further ahead of their arrival than is allowed."""
-        self.stray = 0
-        """Events of calls that are over for good."""
-        self.late_facts = 0
-        """Facts about calls that are no longer held."""
-        self.broken_calls = 0
         self.lagging = False
         """Whether what is read is so old that nobody waits for it."""
         self.put_off = False
         """Whether there are numbers that somebody waits for and that it left for later since it was."""
-        self.let_go: set[str] = set()
-        """Calls that are no longer held, until somebody clears it."""
-        self.forgotten: dict[str, int] = {}
-        """Calls that are over for good and their partitions, oldest first."""
-        self.newly_forgotten: list[tuple[str, int]] = []
-        """The last of these, until somebody clears it."""
         self.behind: set[int] = set()
         """Partitions whose past is still being read: what it says of now is not asked."""
         self.skews = ClockSkews()
-        self._new_call: Callable[[str], Timeline] = new_call or partial(CallTimeline, bounds=settings.bounds)
-        self._at_hand = AtHand(settings.calls_at_hand)
         self._kept_ns = settings.call_kept_s * S
         self._future_ns = settings.future_s * S
         self._looks = Looks()
@@ -178,9 +159,9 @@ class TimelineFold:
             return
         if held.waits_ns is not None and arrived_ns - (held.offset_ns or 0) - timeline.last_at_ns > self._kept_ns:
             # Read in one go with the call itself: whether that had ended is judged first, as if it had come alone.
-            self._judged_early += self._judge(held, arrived_ns)
-        if timeline.ended and self._is_over(held, arrived_ns):
-            self._refuse(kind in LEARNT_LATER)
+            self._judged_early += self._judge.judge(held, arrived_ns)
+        if timeline.ended and self.calls.is_over(held, arrived_ns):
+            self.calls.refuse(learnt_later=kind in LEARNT_LATER)
             return
         if kind not in LEARNT_LATER:
             offset_ns = arrived_ns - at_ns
@@ -205,9 +186,11 @@ class TimelineFold:
             return None
         if held is not None:
             return held
-        held = self._open(event.call_id, entry.partition, learnt_later)
+        held = self.calls.open(event.call_id, entry.partition, learnt_later=learnt_later)
         if held is None:
             self.events[event.kind] += 1
+        elif self._clocks.turns:
+            held.turns = self._clocks.turns.get(entry.partition, 0)
         return held
 
     def settle(self) -> list[Change]:
@@ -218,10 +201,10 @@ class TimelineFold:
         idle, self._idle, self._turned = self._idle or self._turned, True, False
         changes, self._judged_early = self._judged_early, []
         for held in self._looks.due(self._clocks.newest_ns, lagging=self.lagging, idle=idle):
-            changes += self._judge(held, self.clocks_ns[held.partition])
+            changes += self._judge.judge(held, self.clocks_ns[held.partition])
         self.put_off = self._looks.put_off
         self._sweep()
-        self._at_hand.lay_aside()
+        self._judge.at_hand.lay_aside()
         return changes
 
     def advance(self, as_of_ns: int, *, most: int | None = None) -> list[Change]:
@@ -236,7 +219,7 @@ class TimelineFold:
         if most is None:
             for held in self.held.values():
                 if held.waits_ns is not None:
-                    changes += self._judge(held, as_of_ns)
+                    changes += self._judge.judge(held, as_of_ns)
             self._looks.clear()
         rest_ns, within_ns = (0, 0) if most is None else (LAGGING_NS, 0) if self.lagging else (REST_NS, FINAL_NS)
         due = [
@@ -247,133 +230,41 @@ class TimelineFold:
         if most is not None and len(due) > most:
             due = sorted(due, key=lambda held: held.as_of_ns)[:most]
         for held in due:
-            changes += self._judge(held, as_of_ns)
-        self.windows.live = self._live()
-        self._at_hand.open_calls = max(sum(self.windows.live.values()), 1)
-        self._at_hand.lay_aside()
+            changes += self._judge.judge(held, as_of_ns)
+        self._judge.count_live(self.calls.in_progress())
         return changes
+
+    @property
+    def broken_calls(self) -> int:
+        """Calls that could not be folded."""
+        return self._judge.broken_calls
+
+    def records_of(self, held: HeldCall) -> Sequence[AnyRecord]:
+        """See `Judge.records_of`."""
+        return self._judge.records_of(held)
 
     def look_at(self, held: HeldCall, as_of_ns: int) -> list[Change]:
         """What changed of one call as of then."""
-        return self._judge(held, as_of_ns)
+        return self._judge.judge(held, as_of_ns)
 
     def hold(self, held: HeldCall) -> None:
         """Take in a call as it was left somewhere else."""
         self.held[held.call_id] = held
         self._looks.hold(held)
         if held.torn:
-            self._note_torn(held)
+            self._judge.note_torn(held)
 
     def drop(self, partition: int) -> set[str]:
         """Forget all of a partition, which somebody else has now; the ids of its calls."""
-        gone = {held.call_id: held for held in self.held.values() if held.partition == partition}
+        gone = self.calls.drop(partition)
         for held in gone.values():
-            del self.held[held.call_id]
-            self._at_hand.forget(held)
-            self.windows.forget(held.call_id)
+            self._judge.forget(held)
             self._looks.drop(held)
         self._judged_early = [change for change in self._judged_early if change.new.call_id not in gone]
-        self.forgotten = {call_id: p for call_id, p in self.forgotten.items() if p != partition}
-        self.newly_forgotten = [(call_id, p) for call_id, p in self.newly_forgotten if p != partition]
         self.clocks_ns.pop(partition, None)
         self.behind.discard(partition)
         self.windows.drop(partition)
         return set(gone)
-
-    def in_progress(self) -> Iterator[HeldCall]:
-        """Calls that have begun and not ended, as last judged."""
-        return (held for held in self.held.values() if held.open)
-
-    def _open(self, call_id: str, partition: int, learnt_later: bool) -> HeldCall | None:
-        if learnt_later or call_id in self.forgotten:
-            self._refuse(learnt_later)
-            return None
-        held = self.held[call_id] = HeldCall(call_id, self._new_call(call_id), partition)
-        held.turns = self._clocks.turns.get(partition, 0)
-        return held
-
-    def _refuse(self, learnt_later: bool) -> None:
-        if learnt_later:
-            self.late_facts += 1
-        else:
-            self.stray += 1
-
-    def _is_over(self, held: HeldCall, now_ns: int) -> bool:
-        """Whether a call ended so long ago that nothing may change it any more."""
-        return not held.open and now_ns - (held.offset_ns or 0) - held.timeline.last_at_ns > self._kept_ns
-
-    def _judge(self, held: HeldCall, as_of_ns: int) -> list[Change]:
-        held.as_of_ns = max(held.as_of_ns, as_of_ns)
-        # That it was left to wait makes nothing late that came in time.
-        arrived_ns = held.as_of_ns if held.waits_ns is None else held.waits_ns
-        held.waits_ns = held.presses_ns = None
-        held.changed = True
-        if held.broken or held.offset_ns is None:
-            return []
-        try:
-            self._at_hand.wake(held)
-            if held.since is not None:
-                held.judged = held.packed_count + len(held.since)
-                held.judged_at_ns = held.as_of_ns - held.offset_ns
-            records = held.timeline.advance(held.as_of_ns - held.offset_ns)
-        except Exception:
-            self._broke(held)
-            return []
-        if not records:
-            self._note_torn(held)
-            return []
-        held.number = self.windows.label_sets.number_of(records[-1])
-        changes: list[Change] = []
-        first: list[AnyRecord] = []
-        timeline, part = held.timeline, held.partition
-        for record in records:
-            if not record.revision:
-                first.append(record)
-                changes.append(change_of((None, record)))
-                continue
-            old = timeline.replaced(record.id)
-            if old is None or not timeline.counts_alike(record.id):
-                self.windows.apply(old, record, arrived_ns=arrived_ns, part=part)
-            changes.append(Change(old, record))
-        self.windows.apply_first(first, arrived_ns=arrived_ns, part=part)
-        self._note_torn(held)
-        return changes
-
-    def records_of(self, held: HeldCall) -> Sequence[AnyRecord]:
-        """All records of a call, those that were taken back too; none of one that cannot be read."""
-        try:
-            return held.timeline.records(retracted=True)
-        except Exception:
-            self._broke(held)
-            return ()
-
-    def _broke(self, held: HeldCall) -> None:
-        """A fault in one call's fold must leave the others their numbers."""
-        if not held.broken:
-            held.broken = True
-            self.broken_calls += 1
-            _log.exception("a call could not be folded and is left as it was", call_id=held.call_id)
-
-    def _note_torn(self, held: HeldCall) -> None:
-        """Let the windows know where events of a call are missing, and where they are missing no more."""
-        timeline = held.timeline
-        torn = timeline.torn() if isinstance(timeline, CallTimeline) else held.torn
-        if torn or held.torn:
-            held.torn = torn
-            begun_ns = timeline.started_wall_ns or 0
-            # Without its first event nobody knows whose numbers lack what the call has.
-            number = held.number if all(one.first_seq for one in torn) else None
-            spans = [(begun_ns + one.from_ns, begun_ns + one.to_ns) for one in torn]
-            self.windows.note_torn(held.call_id, number, spans)
-
-    def _live(self) -> dict[Labels, int]:
-        found: dict[Labels, int] = {}
-        sets = self.windows.label_sets
-        for held in self.in_progress():
-            if held.number is not None:
-                labels = sets.labels_of(held.number)
-                found[labels] = found.get(labels, 0) + 1
-        return found
 
     def _sweep(self) -> None:
         """Let go of calls that nothing may change any more, each by its own partition's clock."""
@@ -381,17 +272,9 @@ class TimelineFold:
         if newest_ns - self._swept_ns < SWEEP_NS:
             return
         self._swept_ns = newest_ns
-        self._at_hand.lay_ended_aside()
-        for held in list(self.held.values()):
-            if self._is_over(held, self.clocks_ns[held.partition]):
-                del self.held[held.call_id]
-                self._at_hand.forget(held)
-                self.windows.forget(held.call_id)
-                self.forgotten[held.call_id] = held.partition
-                self.newly_forgotten.append((held.call_id, held.partition))
-                self.let_go.add(held.call_id)
-        while len(self.forgotten) > FORGOTTEN:
-            del self.forgotten[next(iter(self.forgotten))]
+        self._judge.at_hand.lay_ended_aside()
+        for held in self.calls.sweep(self.clocks_ns):
+            self._judge.forget(held)
 
 
 def _tried(take: Callable[[Entry, AnyEvent], None], entry: Entry, event: AnyEvent, failed: Failed) -> None:

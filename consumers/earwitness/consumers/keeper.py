@@ -105,7 +105,7 @@ class Keeper:
 
     def _part_of(self, call_id: str) -> Part | None:
         held = self._fold.held.get(call_id)
-        partition = self._fold.forgotten.get(call_id) if held is None else held.partition
+        partition = self._fold.calls.forgotten.get(call_id) if held is None else held.partition
         return None if partition is None else self.parts.get(partition)
 
     def _complete_from(self, partition: int, at_ns: int) -> None:

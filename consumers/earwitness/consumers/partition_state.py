@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from earwitness.consumers.fold import FORGOTTEN, TimelineFold
+from earwitness.consumers.calls_held import FORGOTTEN
+from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.held_call import HeldCall
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.revisions import Revisions
@@ -93,7 +94,7 @@ class PartitionState:
         for call_id, published in ahead.items():
             self.ledger.put_back(call_id, published)
             self.ahead.add(call_id)
-        self.fold.forgotten.update(
+        self.fold.calls.forgotten.update(
             (call_id, self.partition) for number in sorted(self._forgotten) for call_id in self._forgotten[number]
         )
         if about.clock_ns is not None:
@@ -223,7 +224,7 @@ class PartitionState:
     def _ahead_changes(self, all_of_it: bool) -> Values:
         changed: Values = {}
         for call_id in list(self.ahead):
-            if call_id in self.fold.held or call_id in self.fold.forgotten:
+            if call_id in self.fold.held or call_id in self.fold.calls.forgotten:
                 self.ahead.discard(call_id)
                 changed[AHEAD + call_id] = None
             elif all_of_it or call_id in self.ledger.touched:
@@ -236,8 +237,8 @@ class PartitionState:
 
     def _forgotten_changes(self, all_of_it: bool) -> Values:
         fold, segments = self.fold, self._forgotten
-        new = [call_id for call_id, partition in fold.newly_forgotten if partition == self.partition]
-        fold.newly_forgotten = [one for one in fold.newly_forgotten if one[1] != self.partition]
+        new = [call_id for call_id, partition in fold.calls.newly_forgotten if partition == self.partition]
+        fold.calls.newly_forgotten = [one for one in fold.calls.newly_forgotten if one[1] != self.partition]
         changed: set[int] = set(segments) if all_of_it else set()
         for call_id in new:
             last = max(segments, default=-1)

@@ -165,7 +165,7 @@ class Replay:
                 self._take_in(await reader.poll(timeout_s=1.0, max_records=AT_ONCE))
                 self._note(self.fold.settle())
                 self._advance(behind)
-                await self._let_go(self.fold.let_go)
+                await self._let_go(self.fold.calls.let_go)
                 progress(Progress(self._events, total, self._calls, self._reached_ns(behind)))
         finally:
             await reader.close()

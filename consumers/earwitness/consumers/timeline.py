@@ -166,9 +166,9 @@ class TimelineHandler:
     def tidy(self) -> None:
         """Drop what belongs to calls and label sets that were let go."""
         if self._ledger is not None:
-            self._ledger.forget(self.fold.let_go)
+            self._ledger.forget(self.fold.calls.let_go)
         self.health.tidy(self.fold)
-        self.fold.let_go.clear()
+        self.fold.calls.let_go.clear()
         self.totals.retain(self.fold.windows.label_sets.numbers())
 
 
@@ -242,7 +242,7 @@ class LogFold:
     def in_progress(self, as_of_ns: int) -> list[HeldCall]:
         """The calls that go on at ``as_of_ns``, a wall time."""
         self.advance(as_of_ns)
-        return list(self.handler.fold.in_progress())
+        return list(self.handler.fold.calls.in_progress())
 
     def advance(self, as_of_ns: int) -> None:
         """Judge every open call as of a wall time."""
@@ -336,7 +336,7 @@ def stats_of(
         lag_records=sum(behind.values()),
         dead_letters=dict(worker.dead.by_reason),
         set_aside=handler.fold.set_aside,
-        stray=handler.fold.stray,
-        late_facts=handler.fold.late_facts,
+        stray=handler.fold.calls.stray,
+        late_facts=handler.fold.calls.late_facts,
         lost=handler.lost,
     )
