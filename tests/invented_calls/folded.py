@@ -9,6 +9,7 @@ from typing import Any
 from invented_calls.script import CALL_ID, S
 
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
+from earwitness.monitor.calls.call_chapters import CallChapters
 from earwitness.monitor.calls.timeline import CallTimeline
 
 LONG_AFTER_NS = 100_000 * S
@@ -41,5 +42,11 @@ def shuffled(events: Sequence[Any], chance: random.Random, most_ns: int = DEFAUL
 class Uncut(CallTimeline):
     """The same fold without chapters."""
 
-    def _cut(self, upto_ns: int) -> None:
+    def __init__(self, call_id: str) -> None:
+        super().__init__(call_id)
+        self._chapters = _One(self._reading, self._records, self.bounds)
+
+
+class _One(CallChapters):
+    def cut(self, upto_ns: int, last_at_ns: int, wall_ns: int) -> None:
         return

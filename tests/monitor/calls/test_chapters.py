@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from invented_calls.effort import effort
+from invented_calls.folded import Uncut
 
-from earwitness.monitor.calls import chapters
-from earwitness.monitor.calls import timeline as timeline_module
+from earwitness.monitor.calls import call_chapters, chapters
 from earwitness.monitor.calls.chapter import TRIES
 from earwitness.monitor.calls.chapters import cut_here
 from earwitness.monitor.calls.heard import HeardCall, events_of
@@ -24,13 +24,6 @@ from earwitness.monitor.contract import events as ev
 S = 1_000_000_000
 Call = Callable[..., Any]
 quiet = settings(effort(40), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-
-
-class Whole(CallTimeline):
-    """The same fold without cuts."""
-
-    def _cut(self, upto_ns: int) -> None:
-        return
 
 
 def tell(call: Call, chance: random.Random, blocks: int) -> Any:
@@ -118,7 +111,7 @@ def live(events: Iterable[Any], moments: Iterable[float], kind: type[CallTimelin
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_chapters_change_nothing(call: Call, seed: int, blocks: int) -> None:
     events = tell(call, random.Random(seed), blocks).events()
-    whole = content(live(events, [], Whole).records())
+    whole = content(live(events, [], Uncut).records())
     assert content(live(events, []).records()) == whole
 
 
@@ -222,7 +215,7 @@ def test_an_event_of_the_very_moment_at_which_a_cut_was_judged_undoes_it(call: C
     timeline.advance(events[-1].at_ns)
     assert timeline.add(straggler)
     timeline.advance(5_000 * S)
-    whole = Whole("c1")
+    whole = Uncut("c1")
     for event in sorted([*events, straggler], key=lambda e: e.at_ns):
         whole.add(event)
     whole.advance(5_000 * S)
@@ -254,9 +247,9 @@ def test_a_metric_that_is_told_between_an_onset_and_its_being_noticed_stands(
 
     timeline = live(events, asked)
 
-    assert content(timeline.records()) == content(live(events, [], Whole).records())
+    assert content(timeline.records()) == content(live(events, [], Uncut).records())
     assert [r.value_ns for r in timeline.records() if r.kind == "stage_sample"] == [S // 5]
-    assert len(timeline._chapters) > 1 or timeline._chapters[0].carry.cut_ns > 31 * S
+    assert len(timeline._chapters.kept) > 1 or timeline._chapters.kept[0].carry.cut_ns > 31 * S
 
 
 def babble(stretches: int) -> list[Any]:
@@ -288,7 +281,7 @@ def test_where_no_cut_is_found_tries_become_rare(monkeypatch: pytest.MonkeyPatch
         tries += 1
         return cut_here(*given, **named)
 
-    monkeypatch.setattr(timeline_module, "cut_here", counted)
+    monkeypatch.setattr(call_chapters, "cut_here", counted)
     timeline = CallTimeline("c1")
     for event in babble(400):
         timeline.add(event)

@@ -17,6 +17,7 @@ from invented_calls.plausible import plausible_calls
 from invented_calls.script import CALL_ID, S
 
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
+from earwitness.monitor.calls.call_chapters import CallChapters
 from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.chapter import Chapter
 from earwitness.monitor.calls.facts import Edge, Facts, Gap, Play, Run, Said, ToolLife, TurnEnd, Verdict
@@ -32,6 +33,12 @@ DEMO = [decode_event_fast(one.payload) for one in demo_call(1, HOUR_NS, 70)]
 class StepByStep(CallTimeline):
     """The same fold, each cut made by itself."""
 
+    def __init__(self, call_id: str) -> None:
+        super().__init__(call_id)
+        self._chapters = _NoStrides(self._reading, self._records, self.bounds)
+
+
+class _NoStrides(CallChapters):
     def _further_than(self, onset: Onset, upto_ns: int) -> Onset | None:
         return None
 
@@ -39,7 +46,7 @@ class StepByStep(CallTimeline):
 def cuts(timeline: CallTimeline, events: Sequence[Any], every_ns: int) -> int:
     """Give it the events, asked for its records every so often, and long after; how many cuts were made."""
     made, next_ns = 0, every_ns
-    cut_at = timeline._cut_at
+    cut_at = timeline._chapters._cut_at
 
     def counted(*given: Any, **named: Any) -> bool:
         nonlocal made
@@ -47,7 +54,7 @@ def cuts(timeline: CallTimeline, events: Sequence[Any], every_ns: int) -> int:
         made += done
         return done
 
-    timeline._cut_at = counted  # type: ignore[method-assign]
+    timeline._chapters._cut_at = counted  # type: ignore[method-assign]
     for event in events:
         while event.at_ns > next_ns:
             timeline.advance(next_ns)
@@ -78,7 +85,7 @@ def test_of_a_call_that_is_read_at_once_few_cuts_are_made() -> None:
 
     assert 2 * cuts(far, DEMO, LONG_AFTER_NS) <= cuts(step, DEMO, LONG_AFTER_NS)
     assert content(far.records()) == content(step.records())
-    assert far._chapters[-1].carry == step._chapters[-1].carry
+    assert far._chapters.kept[-1].carry == step._chapters.kept[-1].carry
 
 
 @effort(60)
@@ -91,7 +98,7 @@ def test_whatever_is_told_late_every_pace_finds_the_same(chance: random.Random) 
         far = CallTimeline(events[0].call_id)
         cuts(far, events, every_ns)
         assert content(far.records()) == content(step.records())
-    assert far._chapters[-1].carry.cut_ns == step._chapters[-1].carry.cut_ns
+    assert far._chapters.kept[-1].carry.cut_ns == step._chapters.kept[-1].carry.cut_ns
 
 
 @effort(25)

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from earwitness.monitor.calls.facts import Entry
+
+
+def end_by(
+    entries: Sequence[Entry], last_ns: int | None, as_of_ns: int, silent_ns: int, *, plain: bool
+) -> tuple[int | None, int | None, int]:
+    """See `end_of`, by those of ``entries`` up to ``as_of_ns``. ``plain``: none ended the call or came after a long
+    silence, so that it is told without a search."""
+    upto = len(entries)
+    if upto and entries[-1][0] > as_of_ns:
+        upto = bisect_right(entries, as_of_ns, key=_moment)
+    if plain:
+        last_ns = entries[upto - 1][0] if upto else last_ns
+        return last_ns if last_ns is not None and as_of_ns - last_ns > silent_ns else None, None, 0
+    return end_of(entries[:upto], last_ns, as_of_ns, silent_ns)
 
 
 def end_of(
@@ -29,3 +44,7 @@ def end_of(
     if ended is None and last_ns is not None and as_of_ns - last_ns > silent_ns:
         ended = last_ns
     return ended, None, 0
+
+
+def _moment(entry: Entry) -> int:
+    return entry[0]

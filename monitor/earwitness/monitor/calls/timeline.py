@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import insort
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,25 +10,21 @@ import msgspec
 
 from earwitness.monitor.calls import timeline_state as states
 from earwitness.monitor.calls.arrivals import Arrivals, Torn
-from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds, S
+from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds
+from earwitness.monitor.calls.call_chapters import CallChapters
 from earwitness.monitor.calls.call_record import Tally
 from earwitness.monitor.calls.call_records import CallRecords
-from earwitness.monitor.calls.carry import Carry
-from earwitness.monitor.calls.chapter import Chapter
-from earwitness.monitor.calls.chapters import LOOK_AHEAD_NS, cut_here
 from earwitness.monitor.calls.due import due_ns
-from earwitness.monitor.calls.end import end_of
+from earwitness.monitor.calls.end import end_by
 from earwitness.monitor.calls.evidence import gather
-from earwitness.monitor.calls.facts import Entry, Facts
+from earwitness.monitor.calls.facts import Entry
 from earwitness.monitor.calls.haste import WAITING, Floor, floor_of
 from earwitness.monitor.calls.next_events import in_order
-from earwitness.monitor.calls.onsets import Onset
 from earwitness.monitor.calls.page import NEVER
-from earwitness.monitor.calls.parting import goes_on_behind
 from earwitness.monitor.calls.published import Published
+from earwitness.monitor.calls.reading import Reading
 from earwitness.monitor.calls.reckon import Reckoning, reckon
 from earwitness.monitor.calls.shelf import packed, shelve_events
-from earwitness.monitor.calls.strides import ahead_of, bearings, learnt_of_all, reaches_back
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.contract.wire import UnreadableRecord
@@ -38,11 +34,6 @@ LEARNT_LATER: Final = frozenset({"verdict", "human_label", "late_fact"})
 """Kinds that may come long after the call's end: no silence makes them stray, and they end no silence."""
 APART: Final = LEARNT_LATER | {"call_started", "call_ended"}
 """Kinds that are never simply the next event of their call."""
-
-PATIENCE_NS: Final = S
-"""How long after its moment a cut is looked for, while no later event has come: those that are a little late would only
-undo it. Behind a later event it is looked for at once, since what is read beyond a cut's moment has to be read again
-for it."""
 
 NO_TALLY: Final = Tally()
 
@@ -70,23 +61,16 @@ class CallTimeline:
         self.final_due_ns = NEVER
         """The next moment at which time alone makes a record final."""
         self._floor = Floor()
-        self._entries: list[Entry] = []
         self._plain = True
         """No event ended the call, and none came after a long silence: where it ends needs no search."""
         self._learnt: list[Entry] = []
         self._arrivals = Arrivals()
         self._offsets: dict[str, int] = {}
         self._late = 0
-        self._looked_ns = -1
-        """Up to which moment cuts were looked for: an event from before that may undo what was found."""
-        self._step_by_step_ns = -1
-        """Up to which onset each is looked at by itself."""
-        self._chapters = [Chapter(Carry())]
         self._records = CallRecords(call_id, bounds)
-        self._facts: Facts | None = None
-        """What the current chapter's events say, as far as they were read."""
-        self._read = 0
-        """How many of the entries were read into it."""
+        self._reading = Reading()
+        self._entries = self._reading.entries
+        self._chapters = CallChapters(self._reading, self._records, bounds)
 
     def add(self, event: AnyEvent) -> bool:
         """Take in an event. False: it was a duplicate or came too late to be folded; both are counted."""
@@ -97,8 +81,8 @@ class CallTimeline:
         last_ns = self.last_at_ns
         if kind in APART or self._offsets or not self._entries or not last_ns < at <= last_ns + self._silent_ns:
             return self._add_apart(event)
-        if at <= self._looked_ns:
-            self._undo_cuts(at)
+        if at <= self._chapters.looked_ns:
+            self._chapters.undo(at)
         self._entries.append((at, source, seq, event))
         self.last_at_ns = at
         if not self.pressing and (kind not in WAITING or self.ended):
@@ -111,7 +95,7 @@ class CallTimeline:
         if self._offsets or not self._entries or self.ended:
             return None
         newest = self._arrivals.newest_of(events)
-        entries = in_order(events, max(self.last_at_ns, self._looked_ns), self.bounds) if newest else None
+        entries = in_order(events, max(self.last_at_ns, self._chapters.looked_ns), self.bounds) if newest else None
         if not newest or not entries or entries[-1][0] - self.last_at_ns > self._silent_ns:
             return None
         self._arrivals.take_all(newest)
@@ -146,13 +130,12 @@ class CallTimeline:
             self.started_wall_ns = event.wall_ns - event.at_ns
         if event.kind == "call_ended" or (entries and at - self.last_at_ns > self.bounds.silent_call_ns):
             self._plain = False
-        if at <= self._looked_ns:
-            self._undo_cuts(at)
-            entries = self._entries
+        if at <= self._chapters.looked_ns:
+            self._chapters.undo(at)
         if not entries or at > self.last_at_ns or entries[-1][:3] < entry[:3]:
             entries.append(entry)
         else:
-            self._sort_in(entry)
+            self._reading.sort_in(entry)
         self.last_at_ns = max(self.last_at_ns, at)
         if not self.pressing and (event.kind not in WAITING or self.ended):
             self._look_for_haste(event, at)
@@ -167,34 +150,32 @@ class CallTimeline:
     def advance(self, as_of_ns: int) -> list[AnyRecord]:
         """The records that are new or changed as of that moment, each with the next revision."""
         self.pressing, self.due_ns, self.final_due_ns = False, NEVER, NEVER
-        over_at, stray_from, stray = self._end(as_of_ns)
-        chapter = self._chapters[-1]
-        if not self._entries and chapter.carry.first:
+        chapters, entries = self._chapters, self._entries
+        carry = chapters.kept[-1].carry
+        over_at, stray_from, stray = end_by(entries, carry.last_at_ns, as_of_ns, self._silent_ns, plain=self._plain)
+        if not entries and carry.first:
             return []
-        self._cut(as_of_ns if over_at is None else min(as_of_ns, over_at - 1))
-        chapter = self._chapters[-1]
+        upto_ns = as_of_ns if over_at is None else min(as_of_ns, over_at - 1)
+        chapters.cut(upto_ns, self.last_at_ns, self.started_wall_ns or 0)
+        carry = chapters.kept[-1].carry
         horizon = as_of_ns if over_at is None else over_at
-        own, facts = self._facts_of(chapter.carry, as_of_ns if stray_from is None else min(as_of_ns, stray_from - 1))
-        if not own and chapter.carry.first:
-            self.due_ns = self._entries[0][0]
+        own, facts = self._reading.facts_of(carry, as_of_ns if stray_from is None else min(as_of_ns, stray_from - 1))
+        if not own and carry.first:
+            self.due_ns = entries[0][0]
             return []
         learnt = [e for e in self._learnt if over_at is not None or e[0] <= as_of_ns]
         if learnt:
             gather(learnt, facts)
-            self._facts = None
+            self._reading.forget()
         wall = facts.started_wall_ns if facts.started_wall_ns is not None else self.started_wall_ns or 0
-        tally = (
-            NO_TALLY
-            if over_at is None
-            else self._arrivals.tally(facts, events=chapter.carry.events + own, late=self._late, stray=stray)
-        )
-        found = reckon(
-            facts, chapter.carry, self.bounds, as_of_ns=horizon, over=over_at is not None, wall_ns=wall, tally=tally
-        )
+        tally = NO_TALLY
+        if over_at is not None:
+            tally = self._arrivals.tally(facts, events=carry.events + own, late=self._late, stray=stray)
+        found = reckon(facts, carry, self.bounds, as_of_ns=horizon, over=over_at is not None, wall_ns=wall, tally=tally)
         self.ended = over_at is not None
         self.settled = over_at is not None and as_of_ns - horizon > self.bounds.silent_call_ns
-        changed = self._records.publish(self._chapters[:-1], found.page.drafts, facts)
-        self._let_go()
+        changed = self._records.publish(chapters.kept[:-1], found.page.drafts, facts)
+        chapters.let_go(self.last_at_ns - self.bounds.reorder_ns)
         self._look_ahead(found, as_of_ns)
         return changed
 
@@ -218,16 +199,16 @@ class CallTimeline:
     def dump(self) -> bytes:
         """All of it as bytes, to go on from with `load`. What the last ``advance`` replaced is left out."""
         own = [shelve_events(self._entries, squeezed), shelve_events(self._learnt, squeezed)]
-        own += [chapter.events for chapter in self._chapters if chapter.events is not None]
+        own += [chapter.events for chapter in self._chapters.kept if chapter.events is not None]
         published, shelves = self._records.published.state()
         rest = states.TimelineState(
             self._plain,
             self._late,
-            self._looked_ns,
+            self._chapters.looked_ns,
             self._arrivals.state(),
             self._arrivals.duplicates,
             [list(events.moments_ns) for events in own],
-            [chapter.state() for chapter in self._chapters],
+            [chapter.state() for chapter in self._chapters.kept],
             self._records.standing,
             self._records.overlaps,
             published,
@@ -248,15 +229,14 @@ class CallTimeline:
         call, (rest, bodies, shelves) = cls(head.call_id, bounds=bounds), states.read(head.body)
         call.started_wall_ns, call.last_at_ns, call._late = head.started_wall_ns, head.last_at_ns, rest.late
         call.ended, call.settled, call.pressing = head.ended, head.settled, head.pressing
-        call.due_ns, call.final_due_ns, call._looked_ns = head.due_ns, head.final_due_ns, rest.looked_ns
+        call.due_ns, call.final_due_ns = head.due_ns, head.final_due_ns
         call._floor, call._plain, call._offsets = head.floor, rest.plain, head.offsets
         call._arrivals.restore(rest.sources, rest.duplicates)
         try:
             own = iter(map(states.shelved_events, rest.moments_ns, bodies))
-            call._entries, call._learnt = next(own).entries(), next(own).entries()
-            call._chapters = [
-                Chapter.restored(chapter, next(own) if chapter.has_events else None) for chapter in rest.chapters
-            ]
+            call._entries += next(own).entries()
+            call._learnt += next(own).entries()
+            call._chapters.restore(rest.chapters, own, rest.looked_ns)
             call._records.restore(Published.restored(rest.published, shelves), rest.standing, rest.overlaps)
         except (ValueError, LookupError, StopIteration, msgspec.MsgspecError, UnreadableRecord) as error:
             raise states.NotAState(str(error)) from error
@@ -264,152 +244,27 @@ class CallTimeline:
 
     def _is_late(self, at: int) -> bool:
         """More than 30 s or 1,000 events behind the newest: too late to be folded."""
-        if at < self.last_at_ns - self.bounds.reorder_ns:
-            return True
-        behind, reach = len(self._entries), self.bounds.reorder_events
-        if behind > reach:
-            return at < self._entries[-reach][0]
-        for chapter in reversed(self._chapters[:-1]):
-            if chapter.events is None:
-                break
-            behind += len(chapter.events)
-            if behind > reach:
-                return at < chapter.events.moments_ns[behind - reach]
-        return False
+        bounds = self.bounds
+        return at < self.last_at_ns - bounds.reorder_ns or self._chapters.are_behind(at, bounds.reorder_events)
 
     def _look_ahead(self, found: Reckoning, as_of_ns: int) -> None:
         """What is to come if nothing comes: when to look again, and what to hurry for."""
-        ahead = [e[0] for e in (*self._entries[self._read : self._read + 1], *self._learnt) if e[0] > as_of_ns]
-        last_ns = self._entries[self._read - 1][0] if self._read else found.page.carry.last_at_ns or 0
+        entries, read = self._entries, self._reading.read
+        ahead = [e[0] for e in (*entries[read : read + 1], *self._learnt) if e[0] > as_of_ns]
+        last_ns = entries[read - 1][0] if read else found.page.carry.last_at_ns or 0
         self.due_ns = min(due_ns(found, last_ns), *ahead, NEVER)
         self.final_due_ns = found.page.final_at_ns
         self._floor = floor_of(found)
 
-    def _sort_in(self, entry: Entry) -> None:
-        at = bisect_left(self._entries, entry[:3], key=_place)
-        self._entries.insert(at, entry)
-        if at < self._read:
-            self._facts = None
-
-    def _facts_of(self, carry: Carry, upto_ns: int) -> tuple[int, Facts]:
-        """How many events the current chapter has up to a moment, and what they say; each is read once, unless one
-        comes that lies before what was read."""
-        entries = self._entries
-        last = len(entries) if not entries or entries[-1][0] <= upto_ns else bisect_right(entries, upto_ns, key=_moment)
-        facts = self._facts
-        if facts is None or self._read > last:
-            facts, self._read = carry.begin(), 0
-        self._facts = gather(entries[self._read : last], facts)
-        self._read = last
-        return last, self._facts
-
     def _move(self, source: str, offset_ns: int) -> None:
         """Move another process's events onto the clock of the process that owns the call."""
-        while len(self._chapters) > 1:
-            self._chapters.pop()
-            self._reopen(self._chapters[-1])
+        self._chapters.undo_all()
         self._offsets[source] = offset_ns
-        moved = [
-            (max(e.at_ns + offset_ns, 0), s, n, e) if s == source else (at, s, n, e) for at, s, n, e in self._entries
-        ]
-        earliest = min((at for at, s, _, _ in moved if s == source), default=None)
+        earliest = self._reading.move(source, offset_ns)
         if earliest is not None:
-            self._entries = sorted(moved, key=_place)
             self.last_at_ns, self._plain = self._entries[-1][0], False
-            self._facts = None
-            self._undo_cuts(earliest)
-
-    def _end(self, as_of_ns: int) -> tuple[int | None, int | None, int]:
-        """See `end_of`; of a plain call that is told without a search."""
-        upto = len(self._entries)
-        if upto and self._entries[-1][0] > as_of_ns:
-            upto = bisect_right(self._entries, as_of_ns, key=_moment)
-        last = self._chapters[-1].carry.last_at_ns
-        if self._plain:
-            last = self._entries[upto - 1][0] if upto else last
-            return last if last is not None and as_of_ns - last > self.bounds.silent_call_ns else None, None, 0
-        return end_of(self._entries[:upto], last, as_of_ns, self.bounds.silent_call_ns)
-
-    def _cut(self, upto_ns: int) -> None:
-        """Begin new chapters wherever the call can be cut by then."""
-        self._looked_ns = max(self._looked_ns, upto_ns)
-        passed_ns = max(upto_ns - PATIENCE_NS, min(upto_ns, self.last_at_ns - 1))
-        upto_ns = passed_ns - LOOK_AHEAD_NS
-        while (onset := self._chapters[-1].next_onset(self._entries, upto_ns, self.bounds.match_ns)) is not None:
-            further = self._further_than(onset, upto_ns)
-            if further is None or not self._cut_at(further):
-                self._cut_at(onset, last_try=True)
-
-    def _cut_at(self, onset: Onset, *, last_try: bool = False) -> bool:
-        """Begin a new chapter at an onset, if the call can be cut there."""
-        chapter, judged = self._chapters[-1], onset.at_ns + LOOK_AHEAD_NS
-        count, facts = self._facts_of(chapter.carry, judged)
-        if count < chapter.patience:
-            return False
-        own, wall = self._entries[:count], self.started_wall_ns or 0
-        found = cut_here(own, facts, chapter.carry, self.bounds, onset.edge_ns, as_of_ns=judged, wall_ns=wall)
-        if found is None:
-            if last_try:
-                chapter.fails(count)
-            return False
-        carry, chapter.settled = found
-        self._chapters.append(Chapter(carry, judged))
-        self._chapters[-1].look_anew()
-        gone = bisect_left(self._entries, carry.cut_at_ns, key=_moment)
-        chapter.fresh = self._entries[:gone]
-        del self._entries[:gone]
-        self._facts, self._read = (facts, count - gone) if goes_on_behind(facts, carry.cut_at_ns) else (None, 0)
-        self._records.settle(chapter)
-        return True
-
-    def _further_than(self, onset: Onset, upto_ns: int) -> Onset | None:
-        """An onset behind this one at which a cut makes up for all that could be made before it."""
-        if onset.at_ns <= self._step_by_step_ns:
-            return None
-        chapter = self._chapters[-1]
-        ahead = ahead_of(self._entries, chapter, onset, upto_ns, self.bounds)
-        if not ahead:
-            return None
-        last, carry = ahead[-1], chapter.carry
-        before = bearings(self._facts_of(carry, onset.at_ns + LOOK_AHEAD_NS)[1])
-        _, facts = self._facts_of(carry, last.at_ns + LOOK_AHEAD_NS)
-        if learnt_of_all(facts, before):
-            return None
-        self._step_by_step_ns = last.at_ns
-        return None if reaches_back(facts, ahead[:-1], self.bounds) else last
-
-    def _undo_cuts(self, at: int) -> None:
-        """An event that came late takes back the cuts that were judged without it."""
-        while len(self._chapters) > 1 and self._chapters[-1].judged_ns >= at:
-            self._chapters.pop()
-            self._reopen(self._chapters[-1])
-        chapter = self._chapters[-1]
-        if chapter.tried_ns + LOOK_AHEAD_NS >= at and chapter.tried_ns >= 0:
-            chapter.look_anew()
-        elif chapter.looked_ns >= at:
-            chapter.looked_ns = at - 1
-
-    def _reopen(self, chapter: Chapter) -> None:
-        """Make the chapter before the last cut the current one again."""
-        self._facts = None
-        self._records.take_back(chapter)
-        if chapter.events is not None:
-            self._entries[:0] = chapter.events.entries()
-        chapter.settled, chapter.events, chapter.shelf, chapter.overlaps = [], None, None, ()
-        chapter.look_anew()
-
-    def _let_go(self) -> None:
-        """Forget the events of chapters that no event can reach any more, and put the others' away."""
-        safe = self.last_at_ns - self.bounds.reorder_ns
-        while len(self._chapters) > 1 and self._chapters[1].judged_ns < safe:
-            self._chapters.pop(0)
-        for chapter in self._chapters:
-            chapter.put_away()
+            self._chapters.undo(earliest)
 
 
 def _place(entry: Entry) -> tuple[int, str, int]:
     return entry[:3]
-
-
-def _moment(entry: Entry) -> int:
-    return entry[0]
