@@ -67,7 +67,7 @@ def kafka_bootstrap() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Callable[[str], None]]]:
     """A second broker that a test may ``pause`` and ``resume``: its address, and the function that does it."""
-    environ = {**os.environ, "EARWITNESS_KAFKA_RUN": str(tmp_path_factory.mktemp("kafka"))}
+    environ = {**os.environ, "EARWITNESS_TEST_KAFKA_RUN": str(tmp_path_factory.mktemp("kafka"))}
     environ.pop("EARWITNESS_TEST_KAFKA", None)
 
     def tell(command: str) -> None:

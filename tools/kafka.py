@@ -2,11 +2,11 @@
 
 Taken in this order: what EARWITNESS_TEST_KAFKA (host:port) points at; a Docker engine that answers, with
 deploy/compose.yaml; Java 17 or newer with Kafka's jars resolved by Maven (deploy/kafka/pom.xml), both installed by apt
-where they are missing and that is allowed. Everything lies under .run/kafka/, or where EARWITNESS_KAFKA_RUN says (for a
-second broker); its data goes with ``down``. ``pause`` makes the broker hang, ``kill`` ends it as a crash would, and
-``start`` brings a killed one back with its data, for tests of what then happens. EARWITNESS_KAFKA_PROPERTIES names a
-file of further properties for it, in which $broker_port, $controller_port and $other_port stand for free ports; it is
-then Java's and not Docker's to run.
+where they are missing and that is allowed. Everything lies under .run/kafka/, or where EARWITNESS_TEST_KAFKA_RUN says
+(for a second broker); its data goes with ``down``. ``pause`` makes the broker hang, ``kill`` ends it as a crash would,
+and ``start`` brings a killed one back with its data, for tests of what then happens. EARWITNESS_TEST_KAFKA_PROPERTIES
+names a file of further properties for it, in which $broker_port, $controller_port and $other_port stand for free ports;
+it is then Java's and not Docker's to run.
 
 Standard library only, since it runs before there is an environment. ``up`` prints the bootstrap address on standard
 output and nothing else. Exit codes: 0 done; 1 no broker is up (``status``); 2 wrong use; 3 no way to get a Kafka here.
@@ -45,10 +45,10 @@ from kafka_java import (
     say,
 )
 
-RUN = Path(os.environ.get("EARWITNESS_KAFKA_RUN", SHARED)).absolute()
+RUN = Path(os.environ.get("EARWITNESS_TEST_KAFKA_RUN", SHARED)).absolute()
 BOOTSTRAP, PID, ENGINE, LOG, DATA = (RUN / name for name in ("bootstrap", "pid", "engine", "broker.log", "data"))
 PROPERTIES = RUN / "server.properties"
-MORE = os.environ.get("EARWITNESS_KAFKA_PROPERTIES")
+MORE = os.environ.get("EARWITNESS_TEST_KAFKA_PROPERTIES")
 PROJECT = f"earwitness-kafka-{hashlib.sha256(str(RUN).encode()).hexdigest()[:8]}"
 COMPOSE = ("docker", "compose", "-p", PROJECT, "-f", str(DEPLOY / "compose.yaml"))
 START_WITHIN_S = 60.0

@@ -2,8 +2,8 @@
 
 What is acknowledged there with acks=all lies on two brokers at least, so that one of them may die at any moment:
 ``kill 2`` ends the second as a crash would, ``start 2`` brings it back with its data. Everything lies under
-.run/kafka-cluster/, or where EARWITNESS_KAFKA_CLUSTER_RUN says, and goes with ``down``. Needs what tools/kafka.py needs
-without Docker: Java 17 or newer and Kafka's jars. About 1.2 GB of memory.
+.run/kafka-cluster/, or where EARWITNESS_TEST_KAFKA_CLUSTER_RUN says, and goes with ``down``. Needs what tools/kafka.py
+needs without Docker: Java 17 or newer and Kafka's jars. About 1.2 GB of memory.
 
 Standard library only. ``up`` prints the three addresses, comma between, on standard output and nothing else. Exit codes
 as of tools/kafka.py.
@@ -21,7 +21,7 @@ from pathlib import Path
 import kafka
 import kafka_java
 
-RUN = Path(os.environ.get("EARWITNESS_KAFKA_CLUSTER_RUN", kafka_java.ROOT / ".run" / "kafka-cluster")).absolute()
+RUN = Path(os.environ.get("EARWITNESS_TEST_KAFKA_CLUSTER_RUN", kafka_java.ROOT / ".run" / "kafka-cluster")).absolute()
 BOOTSTRAP = RUN / "bootstrap"
 NODES = (1, 2, 3)
 

@@ -51,8 +51,8 @@ class FaultyBroker:
         """Raises NoKafka."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "more.properties").write_text(PROPERTIES)
-        environ = {**os.environ, "EARWITNESS_KAFKA_RUN": str(folder)}
-        environ["EARWITNESS_KAFKA_PROPERTIES"] = str(folder / "more.properties")
+        environ = {**os.environ, "EARWITNESS_TEST_KAFKA_RUN": str(folder)}
+        environ["EARWITNESS_TEST_KAFKA_PROPERTIES"] = str(folder / "more.properties")
         environ.pop("EARWITNESS_TEST_KAFKA", None)
 
         def tell(command: str) -> None:
@@ -79,7 +79,7 @@ class Cluster:
     @contextmanager
     def up(folder: Path) -> Iterator[Cluster]:
         """Raises NoKafka."""
-        environ = {**os.environ, "EARWITNESS_KAFKA_CLUSTER_RUN": str(folder)}
+        environ = {**os.environ, "EARWITNESS_TEST_KAFKA_CLUSTER_RUN": str(folder)}
 
         def run(*command: str) -> subprocess.CompletedProcess[str]:
             return subprocess.run(

@@ -62,9 +62,11 @@ def test_what_is_not_in_order_is_left_to_be_noted_one_by_one(times_s: list[int])
     assert clocks.newest_ns == 5 * S
 
 
-def test_nor_is_anything_noted_at_once_after_a_clock_was_set_back() -> None:
+def test_a_clock_that_was_set_back_goes_on_from_there() -> None:
     clocks = PartitionClocks()
     clocks.note(0, 1_000 * S)
     clocks.note(0, 5 * S)
 
-    assert not clocks.note_all(1, [6 * S, 7 * S])
+    assert not clocks.note_all(0, [4 * S, 6 * S])
+    assert clocks.note_all(0, [6 * S, 7 * S])
+    assert (clocks.ns, clocks.newest_ns, clocks.turns) == ({0: 7 * S}, 7 * S, {0: 1})

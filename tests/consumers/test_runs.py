@@ -188,6 +188,36 @@ def test_a_clock_that_goes_back_is_gone_by_as_one_by_one(make_bot: Any, taken: l
         assert state_of(together) == state_of(singly)
 
 
+def test_after_a_clock_went_back_a_call_is_looked_at_by_itself_once_and_then_taken_together(
+    make_bot: Any, taken: list[bool]
+) -> None:
+    events = a_call(make_bot).made
+    parts = [(arrived(events[a:b]), events[a:b]) for a, b in ((0, 15), (15, 25), (25, 35), (35, len(events)))]
+    parts[0] = arrived(events[:15], after_s=3_600), events[:15]
+    together, singly = both(parts, lambda fold: fold.settle())
+
+    assert together.held["c1"].turns == 1
+    assert taken == [False, True, True]
+    assert state_of(together) == state_of(singly)
+
+
+def test_a_call_of_before_that_comes_later_is_judged_as_of_the_clock_that_was_set_back(
+    make_bot: Any, taken: list[bool]
+) -> None:
+    """Its partition's clock was set back when it had nothing to say."""
+    quiet, other = a_call(make_bot, "quiet").made, a_call(make_bot, "other").made
+    parts = [
+        (arrived(quiet[:20], after_s=3_600), quiet[:20]),
+        (arrived(other[:5]), other[:5]),
+        (arrived(quiet[20:]), quiet[20:]),
+    ]
+    together, singly = both(parts, lambda fold: fold.advance(fold.clocks_ns[0]))
+
+    assert taken == [False]
+    assert together.held["quiet"].turns == 1
+    assert state_of(together) == state_of(singly)
+
+
 @pytest.mark.parametrize("together", [False, True])
 def test_a_fault_is_told_and_the_others_are_taken(
     make_bot: Any, monkeypatch: pytest.MonkeyPatch, together: bool
@@ -280,16 +310,22 @@ def test_few_are_taken_one_by_one(make_bot: Any, taken: list[bool]) -> None:
     assert taken == []
 
 
-def test_random_parts_of_random_calls_leave_the_fold_as_one_by_one(make_bot: Any, taken: list[bool]) -> None:
+@pytest.mark.parametrize(
+    "ahead_s", [(0.1,), (0.1, 0.1, 0.1, 90, 3_600)], ids=["a steady clock", "one that is set back"]
+)
+def test_random_parts_of_random_calls_leave_the_fold_as_one_by_one(
+    make_bot: Any, taken: list[bool], ahead_s: tuple[float, ...]
+) -> None:
     draw = random.Random(5)
-    bots = [a_call(make_bot, f"c{n}", draw.uniform(0, 30)).ends(45) for n in range(5)]
-    events = sorted((e for bot in bots for e in bot.made), key=lambda e: (e.wall_ns, e.call_id, e.seq))
-    parts, begin = list[tuple[list[Entry], list[Any]]](), 0
-    while begin < len(events):
-        part = events[begin : begin + draw.choice([3, 20, 60])]
-        parts.append((arrived(part), part))
-        begin += len(part)
-    together, singly = both(parts)
+    for _ in range(4):
+        bots = [a_call(make_bot, f"c{n}", draw.uniform(0, 30)).ends(45) for n in range(5)]
+        events = sorted((e for bot in bots for e in bot.made), key=lambda e: (e.wall_ns, e.call_id, e.seq))
+        parts, begin = list[tuple[list[Entry], list[Any]]](), 0
+        while begin < len(events):
+            part = events[begin : begin + draw.choice([3, 20, 60])]
+            parts.append((arrived(part, draw.choice(ahead_s)), part))
+            begin += len(part)
+        together, singly = both(parts, lambda fold: fold.settle())
+        assert state_of(together) == state_of(singly)
 
-    assert sum(taken) > 5
-    assert state_of(together) == state_of(singly)
+    assert sum(taken) > 20

@@ -192,7 +192,7 @@ async def a_log(kind: str, folder: Path) -> AsyncGenerator[str]:
     if kind == "embedded":
         yield f"sqlite://{folder / 'log.db'}"
         return
-    environ = {**os.environ, "EARWITNESS_KAFKA_RUN": str(folder / "kafka")}
+    environ = {**os.environ, "EARWITNESS_TEST_KAFKA_RUN": str(folder / "kafka")}
     tool = [sys.executable, str(ROOT / "tools" / "kafka.py")]
     up = await asyncio.to_thread(
         subprocess.run, [*tool, "up"], env=environ, stdout=subprocess.PIPE, text=True, check=True

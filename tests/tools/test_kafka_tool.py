@@ -23,7 +23,7 @@ def tool(command: str, folder: Path, **environ: str) -> subprocess.CompletedProc
         capture_output=True,
         text=True,
         timeout=120,
-        env={**base, "EARWITNESS_KAFKA_RUN": str(folder), **environ},
+        env={**base, "EARWITNESS_TEST_KAFKA_RUN": str(folder), **environ},
         check=False,
     )
 
@@ -98,7 +98,7 @@ def test_no_cluster_id_reads_as_an_option() -> None:
 
 @pytest.mark.parametrize("words", [[], ["start"], ["kill", "4"], ["up", "2"]])
 def test_the_cluster_tool_says_how_it_is_used(words: list[str], tmp_path: Path) -> None:
-    environ = {**os.environ, "EARWITNESS_KAFKA_CLUSTER_RUN": str(tmp_path)}
+    environ = {**os.environ, "EARWITNESS_TEST_KAFKA_CLUSTER_RUN": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, str(TOOL.with_name("kafka_cluster.py")), *words],
         capture_output=True, text=True, env=environ, check=False,
@@ -108,7 +108,7 @@ def test_the_cluster_tool_says_how_it_is_used(words: list[str], tmp_path: Path) 
 
 
 def test_there_is_no_broker_of_a_cluster_to_kill_where_none_is_up(tmp_path: Path) -> None:
-    environ = {**os.environ, "EARWITNESS_KAFKA_CLUSTER_RUN": str(tmp_path)}
+    environ = {**os.environ, "EARWITNESS_TEST_KAFKA_CLUSTER_RUN": str(tmp_path)}
     for words in (["kill", "2"], ["start", "2"], ["status"]):
         done = subprocess.run(
             [sys.executable, str(TOOL.with_name("kafka_cluster.py")), *words],

@@ -121,6 +121,8 @@ class TimelineFold:
         timeline, offset_ns = held.timeline, min(map(sub, times_ns, [event.at_ns for event in run]))
         if not isinstance(timeline, CallTimeline) or timeline.ended or timeline.started_wall_ns is None:
             return False
+        if self._clocks.turns and held.turns != self._clocks.turns.get(held.partition, 0):
+            return False
         if offset_ns < timeline.started_wall_ns - self._future_ns:
             return False
         offset_ns = min(offset_ns, held.offset_ns)

@@ -48,9 +48,9 @@ class PartitionClocks:
         return True
 
     def note_all(self, partition: int, times_ns: Sequence[int]) -> bool:
-        """Records arrived, one after the other; False, and none noted, where any clock was ever set back, or one of
-        them came before the one before it."""
-        if self.turns or times_ns[0] < self.ns.get(partition, -1) or not all(starmap(le, pairwise(times_ns))):
+        """Records arrived, one after the other; False, and none noted, where one of them came before the one before
+        it."""
+        if times_ns[0] < self.ns.get(partition, -1) or not all(starmap(le, pairwise(times_ns))):
             return False
         self.ns[partition] = times_ns[-1]
         self.newest_ns = max(self.newest_ns, times_ns[-1])
