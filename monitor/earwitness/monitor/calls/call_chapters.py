@@ -52,6 +52,22 @@ class CallChapters:
             if further is None or not self._cut_at(further, wall_ns):
                 self._cut_at(onset, wall_ns, last_try=True)
 
+    def is_late(self, at_ns: int, last_at_ns: int) -> bool:
+        """Whether an event of a moment is more than 30 s or 1,000 events behind the newest: too late to be folded."""
+        if at_ns < last_at_ns - self._bounds.reorder_ns:
+            return True
+        entries, reach = self._reading.entries, self._bounds.reorder_events
+        behind = len(entries)
+        if behind > reach:
+            return at_ns < entries[-reach][0]
+        for chapter in reversed(self.kept[:-1]):
+            if chapter.events is None:
+                break
+            behind += len(chapter.events)
+            if behind > reach:
+                return at_ns < chapter.events.moments_ns[behind - reach]
+        return False
+
     def undo(self, at_ns: int) -> None:
         """An event that came late takes back the cuts that were judged without it."""
         while len(self.kept) > 1 and self.kept[-1].judged_ns >= at_ns:
@@ -74,20 +90,6 @@ class CallChapters:
             self.kept.pop(0)
         for chapter in self.kept:
             chapter.put_away()
-
-    def are_behind(self, at_ns: int, events: int) -> bool:
-        """Whether a moment lies more than so many events behind the newest, as far as events are kept."""
-        entries = self._reading.entries
-        behind = len(entries)
-        if behind > events:
-            return at_ns < entries[-events][0]
-        for chapter in reversed(self.kept[:-1]):
-            if chapter.events is None:
-                break
-            behind += len(chapter.events)
-            if behind > events:
-                return at_ns < chapter.events.moments_ns[behind - events]
-        return False
 
     def _cut_at(self, onset: Onset, wall_ns: int, *, last_try: bool = False) -> bool:
         """Begin a new chapter at an onset, if the call can be cut there."""

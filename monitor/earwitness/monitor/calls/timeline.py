@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -70,6 +71,7 @@ class CallTimeline:
         self._records = CallRecords(call_id, bounds)
         self._reading = Reading()
         self._entries = self._reading.entries
+        """Of the chapter that is not settled yet. What is simply the next event is appended right here."""
         self._chapters = CallChapters(self._reading, self._records, bounds)
 
     def add(self, event: AnyEvent) -> bool:
@@ -117,21 +119,21 @@ class CallTimeline:
         at = max(event.at_ns + self._offsets.get(event.source, 0), 0) if self._offsets else event.at_ns
         entry: Entry = (at, event.source, event.seq, event)
         if event.kind in LEARNT_LATER:
-            insort(self._learnt, entry, key=_place)
+            insort(self._learnt, entry, key=itemgetter(0, 1, 2))
             self.pressing = True
             return True
-        entries = self._entries
-        if entries and at <= self.last_at_ns and self._is_late(at):
+        entries, chapters = self._entries, self._chapters
+        if entries and at <= self.last_at_ns and chapters.is_late(at, self.last_at_ns):
             self._late += 1
             self._arrivals.note_late(event.source, event.seq, at)
             self.pressing = self.pressing or self.ended
             return False
         if self.started_wall_ns is None or (event.kind == "call_started" and event.owns_clock):
             self.started_wall_ns = event.wall_ns - event.at_ns
-        if event.kind == "call_ended" or (entries and at - self.last_at_ns > self.bounds.silent_call_ns):
+        if event.kind == "call_ended" or (entries and at - self.last_at_ns > self._silent_ns):
             self._plain = False
-        if at <= self._chapters.looked_ns:
-            self._chapters.undo(at)
+        if at <= chapters.looked_ns:
+            chapters.undo(at)
         if not entries or at > self.last_at_ns or entries[-1][:3] < entry[:3]:
             entries.append(entry)
         else:
@@ -202,17 +204,10 @@ class CallTimeline:
         own += [chapter.events for chapter in self._chapters.kept if chapter.events is not None]
         published, shelves = self._records.published.state()
         rest = states.TimelineState(
-            self._plain,
-            self._late,
-            self._chapters.looked_ns,
-            self._arrivals.state(),
-            self._arrivals.duplicates,
-            [list(events.moments_ns) for events in own],
-            [chapter.state() for chapter in self._chapters.kept],
-            self._records.standing,
-            self._records.overlaps,
-            published,
-        )
+            self._plain, self._late, self._chapters.looked_ns, self._arrivals.state(), self._arrivals.duplicates,
+            [list(events.moments_ns) for events in own], [chapter.state() for chapter in self._chapters.kept],
+            self._records.standing, self._records.overlaps, published,
+        )  # fmt: skip
         head = states.TimelineHead(
             states.FORMAT, self.call_id, self.bounds.id, self.started_wall_ns, self.last_at_ns, self._offsets,
             self.ended, self.settled, self.pressing, self.due_ns, self.final_due_ns, self._floor,
@@ -242,11 +237,6 @@ class CallTimeline:
             raise states.NotAState(str(error)) from error
         return call
 
-    def _is_late(self, at: int) -> bool:
-        """More than 30 s or 1,000 events behind the newest: too late to be folded."""
-        bounds = self.bounds
-        return at < self.last_at_ns - bounds.reorder_ns or self._chapters.are_behind(at, bounds.reorder_events)
-
     def _look_ahead(self, found: Reckoning, as_of_ns: int) -> None:
         """What is to come if nothing comes: when to look again, and what to hurry for."""
         entries, read = self._entries, self._reading.read
@@ -264,7 +254,3 @@ class CallTimeline:
         if earliest is not None:
             self.last_at_ns, self._plain = self._entries[-1][0], False
             self._chapters.undo(earliest)
-
-
-def _place(entry: Entry) -> tuple[int, str, int]:
-    return entry[:3]
