@@ -48,8 +48,8 @@ class PlainRecords:
     """The records of one answer of a broker for one partition, in place of aiokafka's ``PartitionRecords``."""
 
     def __init__(self, theirs: Any) -> None:
-        # It and its iterator hold each other, and megabytes. To close it is not enough on every Python: one that has not
-        # begun may keep what it holds.
+        # It and its iterator hold each other, and megabytes. To close that is not enough on every Python: where it has
+        # not begun, it may keep what it holds.
         theirs._records_iterator = None
         self._theirs = theirs
         self._batch: list[Any] = []
