@@ -45,18 +45,15 @@ def _is_plain(records: Any) -> bool:
 
 
 class PlainRecords:
-    """The records of one answer of a broker for one partition, in place of aiokafka's ``PartitionRecords``."""
+    """The records of one answer of a broker for one partition, in place of aiokafka's ``PartitionRecords``. An answer
+    is megabytes, of which the garbage collector sees a few objects: nothing of it may be part of a circle."""
 
     def __init__(self, theirs: Any) -> None:
-        # It and its iterator hold each other, and megabytes. To close that is not enough on every Python: where it has
-        # not begun, it may keep what it holds.
+        # It and its iterator hold each other. To close that is not enough on every Python: where it has not begun, it
+        # may keep what it holds.
         theirs._records_iterator = None
-        self._theirs = theirs
-        self._batch: list[Any] = []
-        self._left: Iterator[Any] = iter(())
-        self._next = theirs.next_fetch_offset
-        """From where to fetch if nothing of the batch in hand is given any more."""
-        self._given = chain.from_iterable(self._batches())
+        self._place = _Place(theirs.next_fetch_offset)
+        self._given = chain.from_iterable(_batches(theirs, self._place))
 
     def __iter__(self) -> Iterator[Any]:
         return self._given
@@ -67,22 +64,36 @@ class PlainRecords:
     @property
     def next_fetch_offset(self) -> int:
         """The offset behind the last record that was given, and behind what holds no record."""
-        given = len(self._batch) - self._left.__length_hint__() if self._batch else 0  # type: ignore[attr-defined]
-        offset: int = self._batch[given - 1].offset + 1 if given else self._next
+        place = self._place
+        given = len(place.batch) - place.left.__length_hint__() if place.batch else 0  # type: ignore[attr-defined]
+        offset: int = place.batch[given - 1].offset + 1 if given else place.next
         return offset
 
-    def _batches(self) -> Iterator[Iterator[Any]]:
-        records = self._theirs._records
-        while records.has_next():
-            batch = records.next_batch()
-            if self._theirs._check_crcs and not batch.validate_crc():
-                raise kafka_errors.CorruptRecordException(f"Invalid CRC - {self._theirs._tp}")
-            if not batch.is_control_batch:
-                wanted = list(batch)
-                if wanted and wanted[0].offset < self._next:
-                    # What was asked for from its middle begins before what is wanted.
-                    wanted = [record for record in wanted if record.offset >= self._next]
-                self._left, self._batch = iter(wanted), wanted
-                yield self._left
-            # A batch keeps its end when the last of its records are gone by compaction.
-            self._batch, self._next = [], batch.next_offset
+
+class _Place:
+    """How far an answer has been given."""
+
+    __slots__ = ("batch", "left", "next")
+
+    def __init__(self, first: int) -> None:
+        self.batch: list[Any] = []
+        self.left: Iterator[Any] = iter(())
+        self.next = first
+        """From where to fetch if nothing of the batch in hand is given any more."""
+
+
+def _batches(theirs: Any, place: _Place) -> Iterator[Iterator[Any]]:
+    records = theirs._records
+    while records.has_next():
+        batch = records.next_batch()
+        if theirs._check_crcs and not batch.validate_crc():
+            raise kafka_errors.CorruptRecordException(f"Invalid CRC - {theirs._tp}")
+        if not batch.is_control_batch:
+            wanted = list(batch)
+            if wanted and wanted[0].offset < place.next:
+                # What was asked for from its middle begins before what is wanted.
+                wanted = [record for record in wanted if record.offset >= place.next]
+            place.left, place.batch = iter(wanted), wanted
+            yield place.left
+        # A batch keeps its end when the last of its records are gone by compaction.
+        place.batch, place.next = [], batch.next_offset
