@@ -12,7 +12,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ from demo_calls import HOUR_NS, S, Sent, demo_call, demo_calls
 
 BEHIND_FROM = 2_000
 """A batch of so many events is what a worker reads that is behind."""
+COUNTING = ("apply", "apply_first")
+"""What of windows counts."""
 
 
 def call_events(call: int, start_ns: int, turns: int = 6) -> list[Any]:
@@ -83,32 +85,27 @@ def synthetic_calls(calls: int) -> list[Sent]:
     return sorted(Sent(e.wall_ns, encode(e), e.call_id) for e in events)
 
 
-class TimedWindows(Windows):
-    """Windows that know what they cost, read as a metrics page reads them."""
+class Spent:
+    """What it costs to count in a fold's windows."""
 
-    spent_s = 0.0
+    def __init__(self, windows: Windows) -> None:
+        self.s = 0.0
+        for name in COUNTING:
+            setattr(windows, name, self._timed(getattr(windows, name)))
 
-    def apply(self, old: AnyRecord | None, new: AnyRecord, *, arrived_ns: int | None = None, part: int = 0) -> None:
-        """Apply, and look at the clock."""
-        began = time.process_time()
-        super().apply(old, new, arrived_ns=arrived_ns, part=part)
-        self.spent_s += time.process_time() - began
+    def _timed(self, count: Callable[..., None]) -> Callable[..., None]:
+        def timed(*args: Any, **named: Any) -> None:
+            began = time.process_time()
+            count(*args, **named)
+            self.s += time.process_time() - began
 
-    def apply_first(self, records: Iterable[AnyRecord], *, arrived_ns: int | None = None, part: int = 0) -> None:
-        """The same."""
-        began = time.process_time()
-        super().apply_first(records, arrived_ns=arrived_ns, part=part)
-        self.spent_s += time.process_time() - began
+        return timed
 
 
-class NoWindows(Windows):
-    """Windows that count nothing."""
-
-    def apply(self, old: AnyRecord | None, new: AnyRecord, *, arrived_ns: int | None = None, part: int = 0) -> None:
-        """Nothing."""
-
-    def apply_first(self, records: Iterable[AnyRecord], *, arrived_ns: int | None = None, part: int = 0) -> None:
-        """Nothing."""
+def count_nothing(windows: Windows) -> None:
+    """Let windows count nothing."""
+    for name in COUNTING:
+        setattr(windows, name, lambda *_, **__: None)
 
 
 def unexpected(entry: Entry, error: Exception) -> None:
@@ -120,7 +117,7 @@ def bench_fold(name: str, sent: Sequence[Sent], batch: int) -> None:
     second; full batches are read by a worker that is behind. The bare decoding, in turn with it, is the baseline."""
     fold = TimelineFold(MonitorSettings())
     fold.lagging = batch >= BEHIND_FROM
-    windows = fold.windows = TimedWindows()
+    windows, counting = fold.windows, Spent(fold.windows)
     for window_s in (60, 300, 3_600, 86_400):
         windows.read("response_latency", window_s=window_s, as_of_ns=sent[0].wall_ns)
     decode_s = all_s = 0.0
@@ -145,7 +142,7 @@ def bench_fold(name: str, sent: Sequence[Sent], batch: int) -> None:
             fold.advance(now_ns, most=CALLS_A_TICK)
     fold.advance(sent[-1].wall_ns + S // 20)  # what was put off is part of the price
     all_s += time.process_time() - began
-    decode, count, whole = (s / len(sent) * 1e6 for s in (decode_s, windows.spent_s, all_s))
+    decode, count, whole = (s / len(sent) * 1e6 for s in (decode_s, counting.s, all_s))
     print(
         f"  {name:34} {batch:6} {len(sent):8} {decode:8.2f} {whole - decode - count:8.2f} {count:8.2f} {whole:8.2f}"
         f" {whole / decode:8.1f}"
@@ -220,7 +217,7 @@ def memory_kb(calls: int, length_s: float, at_hand: int | None) -> float:
     the last 15."""
     settings = MonitorSettings(calls_at_hand=at_hand)
     fold, ledger, before = TimelineFold(settings), Ledger(), 0
-    fold.windows = NoWindows()  # theirs is told apart: it grows with label sets and time, not with calls
+    count_nothing(fold.windows)  # theirs is told apart: it grows with label sets and time, not with calls
     handler = TimelineHandler(fold, prefix="bench", ledger=ledger)
     state, slots = PartitionState(0, 1, fold, ledger, settings.bounds), Slots(0, "bench")
     every_ns = round(settings.keep_every_s * S)

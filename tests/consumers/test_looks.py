@@ -79,18 +79,38 @@ def test_a_call_that_was_left_elsewhere_goes_on_to_wait() -> None:
     assert due(looks, 4 * S) == ["both"]
 
 
-def test_calls_noted_in_another_order_are_put_in_that_of_their_arrival() -> None:
+def test_calls_noted_in_another_order_are_put_in_that_of_what_they_are_noted_for() -> None:
     looks = Looks()
     looks.wait(call("first"), 9 * S)
     looks.hurry(call("at once"), 15 * S)
-    counts = looks.counts()
-    for name, at_s in (("c", 12), ("a", 10), ("b", 11), ("b2", 11)):
-        held = call(name)
-        looks.wait(held, at_s * S)
-        looks.press(held, (20 - at_s) * S)
-    for name, at_s in (("later", 14), ("now", 13), ("later", 12)):
-        looks.hurry(call(name), at_s * S)
-    looks.sort_from(counts)
+    with looks.in_order_of_places():
+        for name, place, at_s in (("c", 3, 12), ("a", 0, 10), ("b", 2, 11), ("b2", 1, 11)):
+            held, looks.place = call(name), place
+            looks.wait(held, at_s * S)
+            looks.place = 10 - place
+            looks.press(held, (20 - at_s) * S)
+        for name, place in (("y", 6), ("x", 5)):
+            looks.place = place
+            looks.wait(call(name), 12 * S)
+        for name, place in (("later", 9), ("now", 8), ("later", 7)):
+            looks.place = place
+            looks.hurry(call(name), 13 * S)
 
+    assert looks.place == 0
     assert due(looks, 9 * S) == ["at once", "now", "later", "c", "b", "b2"]
-    assert due(looks, 10 * S + WAITING_NS) == ["a", "first"]
+    assert due(looks, 12 * S + WAITING_NS) == ["a", "first", "x", "y"]
+
+
+def test_what_was_noted_is_put_in_order_where_something_breaks() -> None:
+    looks = Looks()
+
+    def noted() -> None:
+        with looks.in_order_of_places():
+            for place, name in ((5, "b"), (4, "a")):
+                looks.place = place
+                looks.hurry(call(name), 1 * S)
+            raise ValueError
+
+    with pytest.raises(ValueError, match=r"^$"):
+        noted()
+    assert (due(looks, 0), looks.place) == (["a", "b"], 0)

@@ -13,6 +13,7 @@ from earwitness.consumers import fold as fold_module
 from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.runs import by_call, by_partition, runs
+from earwitness.monitor.calls.haste import Floor
 from earwitness.monitor.calls.timeline import CallTimeline
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.wire import encode
@@ -76,7 +77,17 @@ def state_of(fold: TimelineFold) -> Any:
         call_id: (held.offset_ns, held.waits_ns, held.presses_ns, held.as_of_ns, _dumped(held.timeline))
         for call_id, held in fold.held.items()
     }
-    return calls, fold.clocks_ns, fold.events, fold.set_aside, fold.calls.stray, fold.calls.late_facts
+    looks: Any = fold._looks
+    queues = [[held.call_id for *_, held in queue] for queue in (looks._waiting, looks._pressing)]
+    return (
+        calls,
+        [*queues, list(looks._at_once)],
+        fold.clocks_ns,
+        fold.events,
+        fold.set_aside,
+        fold.calls.stray,
+        fold.calls.late_facts,
+    )
 
 
 def _dumped(timeline: Any) -> Any:
@@ -218,33 +229,40 @@ def test_a_call_of_before_that_comes_later_is_judged_as_of_the_clock_that_was_se
     assert state_of(together) == state_of(singly)
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_a_fault_is_told_and_the_others_are_taken(
-    make_bot: Any, monkeypatch: pytest.MonkeyPatch, together: bool
+def test_a_fault_is_told_of_the_very_record_and_the_others_are_taken(
+    make_bot: Any, monkeypatch: pytest.MonkeyPatch, taken: list[bool]
 ) -> None:
-    """One by one of the very entry, of what was taken together of its first."""
-    events = [*a_call(make_bot).made, *a_call(make_bot, "c2").made]
-    events.sort(key=lambda e: e.wall_ns)
-    add, add_all, failed = CallTimeline.add, CallTimeline.add_all, list[Entry]()
+    events = sorted([*a_call(make_bot).made, *a_call(make_bot, "c2").made], key=lambda e: e.wall_ns)
 
-    def fails(self: CallTimeline, event: Any) -> bool:
-        if event.call_id == "c1" and event.kind == "transcript":
+    def fails(_: Floor, event: Any) -> bool:
+        if event.call_id == "c1" and event.kind == "playout":
             raise ValueError("no")
-        return add(self, event)
+        return False
 
-    def fails_all(self: CallTimeline, events: Sequence[Any]) -> int | None:
-        if together and events[0].call_id == "c1":
-            raise ValueError("one of them is wrong")
-        return add_all(self, events) if together else None
+    monkeypatch.setattr(Floor, "is_pressing", fails)
+    folds, told = (TimelineFold(MonitorSettings()), TimelineFold(MonitorSettings())), list[list[Entry]]()
+    takes: list[Any] = [TimelineFold.add_all, one_by_one]
+    for fold, take in zip(folds, takes, strict=True):
+        failed = list[Entry]()
+        for entries, part in in_two(events, 60):
+            take(fold, entries, part, lambda entry, error, to=failed: to.append(entry))
+        told.append(failed)
 
-    monkeypatch.setattr(CallTimeline, "add", fails)
-    monkeypatch.setattr(CallTimeline, "add_all", fails_all)
-    fold, entries = TimelineFold(MonitorSettings()), arrived(events)
-    fold.add_all(entries, events, lambda entry, error: failed.append(entry))
+    of_c1 = [one for one, e in zip(arrived(events), events, strict=True) if (e.call_id, e.kind) == ("c1", "playout")]
+    assert told == [of_c1, of_c1]
+    assert of_c1
+    assert True in taken
+    assert [held.singly for held in folds[0].held.values()] == [True, False]
+    assert state_of(folds[0]) == state_of(folds[1])
 
-    of_c1 = [(one, event.kind) for one, event in zip(entries, events, strict=True) if event.call_id == "c1"]
-    assert failed == ([of_c1[1][0]] if together else [one for one, kind in of_c1 if kind == "transcript"])
-    assert fold.held["c2"].timeline.last_at_ns == events[-1].at_ns
+
+def one_by_one(fold: TimelineFold, entries: list[Entry], events: list[Any], failed: Callable[..., Any]) -> None:
+    """What `TimelineFold.add_all` does, singly."""
+    for entry, event in zip(entries, events, strict=True):
+        try:
+            fold.add(entry, event)
+        except ValueError as error:
+            failed(entry, error)
 
 
 @pytest.mark.parametrize("judged", [False, True])
@@ -259,13 +277,14 @@ def test_what_comes_hours_later_within_a_run_is_no_part_of_it(make_bot: Any, tak
     assert state_of(together) == state_of(singly)
 
 
-def late_and_early(make_bot: Any, early_agent: str) -> tuple[list[Entry], list[Any]]:
+def late_and_early(
+    make_bot: Any, early_agent: str, times_s: Sequence[int] = (10, 21, 21, 101)
+) -> tuple[list[Entry], list[Any]]:
     """Of the call that the log names first, the beginning comes last."""
     late, early = make_bot("late", start_s=100, agent="x"), make_bot("early", start_s=20, agent=early_agent)
     late.start()
     early.start()
     events = [late.made[1], *early.made, late.made[0]]
-    times_s = (10, 21, 21, 101)
     return [entry(0, NOON_NS + at_s * S) for at_s in times_s], events
 
 
@@ -277,9 +296,10 @@ def in_two_folds(entries: list[Entry], events: list[Any], **settings: Any) -> tu
     return folds
 
 
-def test_the_first_to_begin_has_the_label_that_there_is_room_for(make_bot: Any) -> None:
+@pytest.mark.parametrize("times_s", [(10, 21, 21, 101), (101, 101, 101, 101)], ids=["in turn", "in one batch"])
+def test_the_first_to_begin_has_the_label_that_there_is_room_for(make_bot: Any, times_s: Sequence[int]) -> None:
     told: list[Any] = []
-    for fold in in_two_folds(*late_and_early(make_bot, "y"), max_label_values=1, future_s=3_600):
+    for fold in in_two_folds(*late_and_early(make_bot, "y", times_s), max_label_values=1, future_s=3_600):
         calls = [change.new.call_id for change in fold.settle()]
         sets = fold.windows.label_sets
         told.append((calls, [sets.labels_of(number) for number in sets.numbers()]))

@@ -28,6 +28,7 @@ from earwitness.monitor.contract.decoder import share_names
 from earwitness.monitor.contract.events import AnyEvent, CallStarted
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.log.protocol import Entry
+from earwitness.monitor.measures.windows import Windows
 
 S: Final = 1_000_000_000
 SWEEP_NS: Final = 60 * S
@@ -48,7 +49,6 @@ class TimelineFold:
 
     def __init__(self, settings: MonitorSettings, new_call: Callable[[str], Timeline] | None = None) -> None:
         self._judge = Judge(settings)
-        self.windows = self._judge.windows
         self.calls = CallsHeld(new_call or partial(CallTimeline, bounds=settings.bounds), settings.call_kept_s * S)
         self.held = self.calls.by_id
         self._clocks = PartitionClocks()
@@ -75,6 +75,11 @@ class TimelineFold:
         """Nothing came since the last ``settle``."""
         self._swept_ns = 0
 
+    @property
+    def windows(self) -> Windows:
+        """What its calls count for."""
+        return self._judge.windows
+
     def add(self, entry: Entry, event: AnyEvent) -> None:
         """Give one event to its call; ``settle`` says what that changed."""
         if self._clocks.note(entry.partition, entry.append_ns):
@@ -89,8 +94,7 @@ class TimelineFold:
 
     def add_all(self, entries: Sequence[Entry], events: Sequence[AnyEvent], failed: Failed) -> None:
         """`add` the events of one partition, in their order: those of a call that are simply its next ones together,
-        which costs a quarter less. ``failed`` is told what `add` would raise, and of which entry; of what was taken
-        together, the first."""
+        at about half the price. ``failed`` is told what `add` would raise, and of which entry."""
         times_ns = [entry.append_ns for entry in entries]
         if len(entries) < TOGETHER or not self._clocks.note_all(entries[0].partition, times_ns):
             for entry, event in zip(entries, events, strict=True):
@@ -99,25 +103,23 @@ class TimelineFold:
         for entry, event in zip(entries, events, strict=True):
             if event.kind == "call_started":
                 self._note_skew(entry, event)
-        counts = self._looks.counts()
-        for call_id, places in by_call(events).items():
-            for run in runs(events, places, APART):
-                try:
-                    if self._took_together(call_id, [events[place] for place in run], [times_ns[p] for p in run]):
-                        continue
-                except Exception as error:  # whatever of them was taken is not to be taken again
-                    failed(entries[run[0]], error)
-                    continue
-                for place in run:
-                    _tried(self._take, entries[place], events[place], failed)
-        self._looks.sort_from(counts)
+        with self._looks.in_order_of_places():
+            for call_id, places in by_call(events).items():
+                for run in runs(events, places, APART):
+                    if not self._took_together(call_id, run, events, times_ns):
+                        for place in run:
+                            self._looks.place = place
+                            _tried(self._take, entries[place], events[place], failed)
 
-    def _took_together(self, call_id: str, run: Sequence[AnyEvent], times_ns: Sequence[int]) -> bool:
-        """What `_take` does with each event of one call; False, and nothing done, where one of them may be more than
-        the next of a call that is held and goes on."""
+    def _took_together(
+        self, call_id: str, places: Sequence[int], all_events: Sequence[AnyEvent], all_times_ns: Sequence[int]
+    ) -> bool:
+        """What `_take` does with each event of one call at these places; False, and nothing done, where one of them may
+        be more than the next of a call that is held and goes on, or at fault."""
         held = self.held.get(call_id)
-        if held is None or held.broken or held.offset_ns is None or len(run) == 1:
+        if held is None or held.broken or held.singly or held.offset_ns is None or len(places) == 1:
             return False
+        run, times_ns = [all_events[place] for place in places], [all_times_ns[place] for place in places]
         timeline, offset_ns = held.timeline, min(map(sub, times_ns, [event.at_ns for event in run]))
         if not isinstance(timeline, CallTimeline) or timeline.ended or timeline.started_wall_ns is None:
             return False
@@ -128,8 +130,13 @@ class TimelineFold:
         offset_ns = min(offset_ns, held.offset_ns)
         if times_ns[-1] - offset_ns - timeline.last_at_ns > self._kept_ns:
             return False
-        share_names(run, held.call_id)
-        calm = timeline.add_all(run)
+        try:
+            share_names(run, held.call_id)
+            calm = timeline.add_all(run)
+        except Exception:
+            _log.exception("a call's events are taken one by one", call_id=call_id)
+            held.singly = True  # it is seen whose fault it is
+            return False
         if calm is None:
             return False
         held.offset_ns = offset_ns
@@ -137,8 +144,10 @@ class TimelineFold:
         held.note(run)
         self._idle = False
         if held.waits_ns is None:
+            self._looks.place = places[0]
             self._looks.wait(held, times_ns[0])
         if held.presses_ns is None and calm < len(run):
+            self._looks.place = places[calm]
             self._looks.press(held, times_ns[calm])
         return True
 

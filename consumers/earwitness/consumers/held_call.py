@@ -66,6 +66,8 @@ class HeldCall:
     """Arrival of the first of them that can change what was published."""
     broken: bool = False
     """Its fold failed: it is left as it was, and the others go on."""
+    singly: bool = False
+    """Its events are taken one by one: together they were at fault."""
     torn: list[Torn] = field(default_factory=list[Torn])
     """Where events of its bot are missing, as last judged."""
     changed: bool = True

@@ -100,9 +100,7 @@ class CallTimeline:
         entries = in_order(events, max(self.last_at_ns, self._chapters.looked_ns), self.bounds) if newest else None
         if not newest or not entries or entries[-1][0] - self.last_at_ns > self._silent_ns:
             return None
-        self._arrivals.take_all(newest)
-        self._entries += entries
-        self.last_at_ns = entries[-1][0]
+        # What may be at fault comes before anything is taken.
         calm = 0
         for event in events:
             if not self.pressing and event.kind not in WAITING:
@@ -110,6 +108,9 @@ class CallTimeline:
             if self.pressing:
                 break
             calm += 1
+        self._arrivals.take_all(newest)
+        self._entries += entries
+        self.last_at_ns = entries[-1][0]
         return calm
 
     def _add_apart(self, event: AnyEvent) -> bool:
