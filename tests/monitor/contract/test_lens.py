@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from earwitness.monitor.contract.decoder import UnsupportedContractError, decode_record_fast
-from earwitness.monitor.contract.lens import record_lens
+from earwitness.monitor.contract.lens import ALIKE, record_lens
 from earwitness.monitor.contract.records import StageSample, Turn
 from earwitness.monitor.contract.wire import UnreadableRecord, encode
 
@@ -30,18 +31,23 @@ def test_other_kinds_are_passed_over_in_any_order() -> None:
     stage = encode(StageSample(**BASE, service="S", metric="ttfb"))
     read = record_lens({"turn": FIELDS})
 
-    assert [read(one) is None for one in (stage, TURN, TURN, stage, TURN)] == [True, False, False, True, False]
+    for turns in (1, ALIKE - 1, ALIKE, ALIKE + 3):
+        assert [read(one) is None for one in (stage, *[TURN] * turns, stage, stage)] == [
+            True,
+            *[False] * turns,
+            True,
+            True,
+        ]
 
 
 def test_of_two_kinds_each_is_read_as_itself_in_any_order() -> None:
     stage = encode(StageSample(**BASE, service="S", metric="ttfb"))
     read = record_lens({"turn": FIELDS, "stage_sample": ("service",)})
 
-    found = [read(one) for one in (stage, TURN, TURN, stage, stage, TURN)]
-
-    assert [one.kind for one in found if one is not None] == [
-        "stage_sample", "turn", "turn", "stage_sample", "stage_sample", "turn",
-    ]  # fmt: skip
+    for alike in (1, ALIKE - 1, ALIKE, ALIKE + 3):
+        found = [read(one) for one in (stage, *[TURN] * alike, *[stage] * alike, TURN)]
+        wanted = ["stage_sample", *["turn"] * alike, *["stage_sample"] * alike, "turn"]
+        assert [one.kind for one in found if one is not None] == wanted
 
 
 @pytest.mark.parametrize("route", ["ivr", '"},"bounds":"default-1","kind":"overlap","x":"', "é"])
@@ -78,11 +84,59 @@ def test_what_cannot_be_read_is_unreadable_for_the_same_reason(payload: bytes) -
     with pytest.raises(UnreadableRecord) as whole:
         decode_record_fast(payload)
     lens = record_lens({"turn": FIELDS})
-    for _ in range(2):
+    for _ in range(3):
         with pytest.raises(UnreadableRecord) as found:
             lens(payload)
         assert (found.value.reason, found.value.detail) == (whole.value.reason, whole.value.detail)
-        assert lens(TURN) is not None  # and with what it then expects, the same
+        for _ in range(ALIKE):  # and with what it then expects, the same
+            assert lens(TURN) is not None
+
+
+def test_after_some_of_one_kind_the_next_is_taken_for_another_of_it() -> None:
+    """Whose kind is not looked for: it may stand where `encode` never puts it."""
+    told = json.loads(TURN)
+    moved = json.dumps({"v": told.pop("v"), **told, "kind": told.pop("kind")}, separators=(",", ":")).encode()
+    lens, looked_for = record_lens({"turn": FIELDS}), list[int]()
+
+    class Watched(bytes):
+        def find(self, *given: Any) -> int:
+            looked_for.append(len(given))
+            return super().find(*given)
+
+    for _ in range(ALIKE):
+        assert lens(Watched(TURN)) is not None
+    seen = len(looked_for)
+
+    assert lens(Watched(moved)) == lens(Watched(TURN))
+    assert (seen > 0, len(looked_for) - seen) == (True, 0)
+
+
+def test_where_kinds_alternate_none_is_taken_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: list[bytes] = []
+
+    class Watched:
+        def __init__(self, kind: Any) -> None:
+            self._decode = msgspec.json.decode
+            self._kind = kind
+
+        def decode(self, payload: bytes) -> Any:
+            try:
+                return self._decode(payload, type=self._kind)
+            except msgspec.MsgspecError:
+                refused.append(payload)
+                raise
+
+    monkeypatch.setattr(msgspec.json, "Decoder", Watched)
+    stage, strange = encode(StageSample(**BASE, service="S", metric="ttfb")), b'{"v": 1, "kind": "overlap"}'
+    lens = record_lens({"turn": FIELDS, "stage_sample": ("service",)})
+    for payload in [TURN, stage] * (2 * ALIKE):
+        assert lens(payload) is not None
+    assert refused == []
+
+    for payload in [TURN] * ALIKE:
+        lens(payload)
+    assert [lens(strange), lens(strange)] == [None, None]
+    assert refused == [strange]  # as a turn, once
 
 
 @pytest.mark.parametrize("kinds", [{"turn": ("latency",)}, {"trun": ("call_id",)}])

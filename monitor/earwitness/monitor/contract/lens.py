@@ -15,6 +15,8 @@ from earwitness.monitor.contract.records import RECORD_TYPES, AnyRecord
 from earwitness.monitor.contract.wire import RECORD_VERSION
 
 _VERSION: Final = b'{"v":%d,' % RECORD_VERSION
+ALIKE: Final = 4
+"""So many records of one kind in a row let the next be taken for another of it: a wrong guess costs two right ones."""
 _HEAD: Final = 96
 """So many bytes at the least stand before a record's labels."""
 
@@ -45,28 +47,30 @@ def record_lens(
     before_kind = b'},"bounds":"%s","kind":"' % bounds.encode()
     decode_any: Callable[[bytes], Any] = msgspec.json.Decoder(Union[tuple(structs)]).decode  # noqa: UP007 - made at run time
 
-    guess: Callable[[bytes], Any] | None = None
+    last: Callable[[bytes], Any] | None = None
+    alike = 0
 
     def read(payload: bytes) -> AnyRecord | None:
-        nonlocal guess
-        if guess is not None:
+        nonlocal last, alike
+        if alike >= ALIKE and last is not None:
             # Where kinds were sorted before, the next is of the kind of the last, and what says so is not searched for.
             try:
-                found: Any = guess(payload)
+                found: Any = last(payload)
                 if found.v == RECORD_VERSION:
                     return found  # type: ignore[no-any-return]
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 pass  # said below
-            guess = None
+            alike = 0
         decode = decode_any
         before = payload.find(before_kind, _HEAD)
         if before > 0:
             # As `encode` writes it; what another hand wrote is read as it comes.
             begin = before + len(before_kind)
             told = decoders.get(payload[begin : payload.find(b'"', begin)])
+            last, alike = told, alike + 1 if told is last else 1
             if told is None and payload.startswith(_VERSION):
                 return None
-            decode, guess = told or decode_any, told
+            decode = told or decode_any
         try:
             record: Any = decode(payload)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
