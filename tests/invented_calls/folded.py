@@ -44,7 +44,7 @@ class Uncut(CallTimeline):
 
     def __init__(self, call_id: str) -> None:
         super().__init__(call_id)
-        self._chapters = _One(self._reading, self._records, self.bounds)
+        self._chapters = _One(self._unsettled, self._records, self.bounds)
 
 
 class _One(CallChapters):

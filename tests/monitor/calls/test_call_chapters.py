@@ -39,7 +39,7 @@ def test_all_cuts_are_taken_back_to_the_call_as_it_came() -> None:
     timeline = cut_up()
     timeline._chapters.undo_all()
 
-    assert [event for *_, event in timeline._reading.entries] == EVENTS
+    assert [event for *_, event in timeline._unsettled.entries] == EVENTS
     (whole,) = timeline._chapters.kept
     assert (whole.carry.first, whole.settled, whole.events, whole.shelf, whole.overlaps) == (True, [], None, None, ())
 

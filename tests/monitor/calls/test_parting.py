@@ -14,7 +14,7 @@ from invented_calls.mutilated import mutilated_calls
 from invented_calls.plausible import plausible_calls
 from invented_calls.script import CALL_ID, S
 
-from earwitness.monitor.calls import reading as reading_module
+from earwitness.monitor.calls import unsettled as unsettled_module
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS, Bounds
 from earwitness.monitor.calls.call_chapters import CallChapters
 from earwitness.monitor.calls.call_record import Tally
@@ -23,9 +23,9 @@ from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.evidence import gather
 from earwitness.monitor.calls.facts import Edge, Facts, Said, StagesKnown
 from earwitness.monitor.calls.parting import goes_on_behind
-from earwitness.monitor.calls.reading import Reading
 from earwitness.monitor.calls.reckon import lay_out, reckon, reckon_before
 from earwitness.monitor.calls.timeline import CallTimeline
+from earwitness.monitor.calls.unsettled import Unsettled
 from earwitness.monitor.contract.decoder import decode_event_fast
 from earwitness.monitor.contract.records import StageSample
 
@@ -55,23 +55,23 @@ class Watched(CallChapters):
 
     parted = 0
 
-    def __init__(self, reading: Reading, records: CallRecords, bounds: Bounds) -> None:
-        super().__init__(reading, records, bounds)
+    def __init__(self, unsettled: Unsettled, records: CallRecords, bounds: Bounds) -> None:
+        super().__init__(unsettled, records, bounds)
         self.alike: list[bool] = []
 
     def cut(self, upto_ns: int, last_at_ns: int, wall_ns: int) -> None:
-        before, reading = len(self.kept), self._reading
+        before, unsettled = len(self.kept), self._unsettled
         super().cut(upto_ns, last_at_ns, wall_ns)
-        if len(self.kept) > before and reading._facts is not None:
+        if len(self.kept) > before and unsettled._facts is not None:
             Watched.parted += 1
-            anew = gather(reading.entries[: reading.read], self.kept[-1].carry.begin())
-            self.alike.append(told(reading._facts) == told(anew))
+            anew = gather(unsettled.entries[: unsettled.read], self.kept[-1].carry.begin())
+            self.alike.append(told(unsettled._facts) == told(anew))
 
 
 def parted_as_anew(events: list[Any]) -> list[bool]:
     """At each cut of a call, whether the facts that were parted are those that are gathered anew."""
     timeline = CallTimeline(CALL_ID)
-    watched = timeline._chapters = Watched(timeline._reading, timeline._records, timeline.bounds)
+    watched = timeline._chapters = Watched(timeline._unsettled, timeline._records, timeline.bounds)
     for n, event in enumerate(events):
         timeline.add(event)
         if n % 4 == 0:
@@ -105,7 +105,7 @@ def test_of_a_call_whose_events_come_in_order_each_is_read_once(monkeypatch: pyt
         read.extend(given)
         return gather(given, facts)
 
-    monkeypatch.setattr(reading_module, "gather", counted)
+    monkeypatch.setattr(unsettled_module, "gather", counted)
     events = [decode_event_fast(sent.payload) for sent in demo_call(1, HOUR_NS, 120)]
     timeline = CallTimeline(events[0].call_id)
     for event in events:

@@ -35,7 +35,7 @@ class StepByStep(CallTimeline):
 
     def __init__(self, call_id: str) -> None:
         super().__init__(call_id)
-        self._chapters = _NoStrides(self._reading, self._records, self.bounds)
+        self._chapters = _NoStrides(self._unsettled, self._records, self.bounds)
 
 
 class _NoStrides(CallChapters):

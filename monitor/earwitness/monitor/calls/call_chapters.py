@@ -11,10 +11,10 @@ from earwitness.monitor.calls.carry import Carry
 from earwitness.monitor.calls.chapter import Chapter
 from earwitness.monitor.calls.chapters import LOOK_AHEAD_NS, cut_here
 from earwitness.monitor.calls.onsets import Onset
-from earwitness.monitor.calls.reading import Reading
 from earwitness.monitor.calls.shelf import ShelvedEvents
 from earwitness.monitor.calls.strides import ahead_of, bearings, learnt_of_all, reaches_back
 from earwitness.monitor.calls.timeline_state import ChapterState
+from earwitness.monitor.calls.unsettled import Unsettled
 
 PATIENCE_NS: Final = S
 """How long after its moment a cut is looked for, while no later event has come: those that are a little late would only
@@ -23,16 +23,16 @@ for it."""
 
 
 class CallChapters:
-    """The chapters of one call. ``reading`` has the events of the current one, ``records`` what was published."""
+    """The chapters of one call. ``unsettled`` has the events of the current one, ``records`` what was published."""
 
-    def __init__(self, reading: Reading, records: CallRecords, bounds: Bounds) -> None:
+    def __init__(self, unsettled: Unsettled, records: CallRecords, bounds: Bounds) -> None:
         self.kept = [Chapter(Carry())]
         """Those that an event can still reach, in order; the last is the current one."""
         self.looked_ns = -1
         """Up to which moment cuts were looked for: an event from before that may `undo` what was found."""
         self._step_by_step_ns = -1
         """Up to which onset each is looked at by itself."""
-        self._reading = reading
+        self._unsettled = unsettled
         self._records = records
         self._bounds = bounds
 
@@ -46,7 +46,7 @@ class CallChapters:
         ``wall_ns`` when it began."""
         self.looked_ns = max(self.looked_ns, upto_ns)
         passed_ns = max(upto_ns - PATIENCE_NS, min(upto_ns, last_at_ns - 1))
-        upto_ns, entries, match_ns = passed_ns - LOOK_AHEAD_NS, self._reading.entries, self._bounds.match_ns
+        upto_ns, entries, match_ns = passed_ns - LOOK_AHEAD_NS, self._unsettled.entries, self._bounds.match_ns
         while (onset := self.kept[-1].next_onset(entries, upto_ns, match_ns)) is not None:
             further = self._further_than(onset, upto_ns)
             if further is None or not self._cut_at(further, wall_ns):
@@ -56,7 +56,7 @@ class CallChapters:
         """Whether an event of a moment is more than 30 s or 1,000 events behind the newest: too late to be folded."""
         if at_ns < last_at_ns - self._bounds.reorder_ns:
             return True
-        entries, reach = self._reading.entries, self._bounds.reorder_events
+        entries, reach = self._unsettled.entries, self._bounds.reorder_events
         behind = len(entries)
         if behind > reach:
             return at_ns < entries[-reach][0]
@@ -94,10 +94,10 @@ class CallChapters:
     def _cut_at(self, onset: Onset, wall_ns: int, *, last_try: bool = False) -> bool:
         """Begin a new chapter at an onset, if the call can be cut there."""
         chapter, judged = self.kept[-1], onset.at_ns + LOOK_AHEAD_NS
-        count, facts = self._reading.facts_of(chapter.carry, judged)
+        count, facts = self._unsettled.facts_of(chapter.carry, judged)
         if count < chapter.patience:
             return False
-        own = self._reading.entries[:count]
+        own = self._unsettled.entries[:count]
         found = cut_here(own, facts, chapter.carry, self._bounds, onset.edge_ns, as_of_ns=judged, wall_ns=wall_ns)
         if found is None:
             if last_try:
@@ -106,7 +106,7 @@ class CallChapters:
         carry, chapter.settled = found
         self.kept.append(Chapter(carry, judged))
         self.kept[-1].look_anew()
-        chapter.fresh = self._reading.cut_off(carry.cut_at_ns)
+        chapter.fresh = self._unsettled.cut_off(carry.cut_at_ns)
         self._records.settle(chapter)
         return True
 
@@ -114,13 +114,13 @@ class CallChapters:
         """An onset behind this one at which a cut makes up for all that could be made before it."""
         if onset.at_ns <= self._step_by_step_ns:
             return None
-        chapter, reading, bounds = self.kept[-1], self._reading, self._bounds
-        ahead = ahead_of(reading.entries, chapter, onset, upto_ns, bounds)
+        chapter, unsettled, bounds = self.kept[-1], self._unsettled, self._bounds
+        ahead = ahead_of(unsettled.entries, chapter, onset, upto_ns, bounds)
         if not ahead:
             return None
         last, carry = ahead[-1], chapter.carry
-        before = bearings(reading.facts_of(carry, onset.at_ns + LOOK_AHEAD_NS)[1])
-        _, facts = reading.facts_of(carry, last.at_ns + LOOK_AHEAD_NS)
+        before = bearings(unsettled.facts_of(carry, onset.at_ns + LOOK_AHEAD_NS)[1])
+        _, facts = unsettled.facts_of(carry, last.at_ns + LOOK_AHEAD_NS)
         if learnt_of_all(facts, before):
             return None
         self._step_by_step_ns = last.at_ns
@@ -131,6 +131,6 @@ class CallChapters:
         self.kept.pop()
         chapter = self.kept[-1]
         self._records.take_back(chapter)
-        self._reading.go_back([] if chapter.events is None else chapter.events.entries())
+        self._unsettled.go_back([] if chapter.events is None else chapter.events.entries())
         chapter.settled, chapter.events, chapter.shelf, chapter.overlaps = [], None, None, ()
         chapter.look_anew()

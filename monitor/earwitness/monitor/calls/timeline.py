@@ -23,9 +23,9 @@ from earwitness.monitor.calls.haste import WAITING, Floor, floor_of
 from earwitness.monitor.calls.next_events import in_order
 from earwitness.monitor.calls.page import NEVER
 from earwitness.monitor.calls.published import Published
-from earwitness.monitor.calls.reading import Reading
 from earwitness.monitor.calls.reckon import Reckoning, reckon
 from earwitness.monitor.calls.shelf import packed, shelve_events
+from earwitness.monitor.calls.unsettled import Unsettled
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.contract.wire import UnreadableRecord
@@ -69,10 +69,10 @@ class CallTimeline:
         self._offsets: dict[str, int] = {}
         self._late = 0
         self._records = CallRecords(call_id, bounds)
-        self._reading = Reading()
-        self._entries = self._reading.entries
+        self._unsettled = Unsettled()
+        self._entries = self._unsettled.entries
         """Of the chapter that is not settled yet. What is simply the next event is appended right here."""
-        self._chapters = CallChapters(self._reading, self._records, bounds)
+        self._chapters = CallChapters(self._unsettled, self._records, bounds)
 
     def add(self, event: AnyEvent) -> bool:
         """Take in an event. False: it was a duplicate or came too late to be folded; both are counted."""
@@ -138,7 +138,7 @@ class CallTimeline:
         if not entries or at > self.last_at_ns or entries[-1][:3] < entry[:3]:
             entries.append(entry)
         else:
-            self._reading.sort_in(entry)
+            self._unsettled.sort_in(entry)
         self.last_at_ns = max(self.last_at_ns, at)
         if not self.pressing and (event.kind not in WAITING or self.ended):
             self._look_for_haste(event, at)
@@ -162,14 +162,14 @@ class CallTimeline:
         chapters.cut(upto_ns, self.last_at_ns, self.started_wall_ns or 0)
         carry = chapters.kept[-1].carry
         horizon = as_of_ns if over_at is None else over_at
-        own, facts = self._reading.facts_of(carry, as_of_ns if stray_from is None else min(as_of_ns, stray_from - 1))
+        own, facts = self._unsettled.facts_of(carry, as_of_ns if stray_from is None else min(as_of_ns, stray_from - 1))
         if not own and carry.first:
             self.due_ns = entries[0][0]
             return []
         learnt = [e for e in self._learnt if over_at is not None or e[0] <= as_of_ns]
         if learnt:
             gather(learnt, facts)
-            self._reading.forget()
+            self._unsettled.forget()
         wall = facts.started_wall_ns if facts.started_wall_ns is not None else self.started_wall_ns or 0
         tally = NO_TALLY
         if over_at is not None:
@@ -240,7 +240,7 @@ class CallTimeline:
 
     def _look_ahead(self, found: Reckoning, as_of_ns: int) -> None:
         """What is to come if nothing comes: when to look again, and what to hurry for."""
-        entries, read = self._entries, self._reading.read
+        entries, read = self._entries, self._unsettled.read
         ahead = [e[0] for e in (*entries[read : read + 1], *self._learnt) if e[0] > as_of_ns]
         last_ns = entries[read - 1][0] if read else found.page.carry.last_at_ns or 0
         self.due_ns = min(due_ns(found, last_ns), *ahead, NEVER)
@@ -251,7 +251,7 @@ class CallTimeline:
         """Move another process's events onto the clock of the process that owns the call."""
         self._chapters.undo_all()
         self._offsets[source] = offset_ns
-        earliest = self._reading.move(source, offset_ns)
+        earliest = self._unsettled.move(source, offset_ns)
         if earliest is not None:
             self.last_at_ns, self._plain = self._entries[-1][0], False
             self._chapters.undo(earliest)

@@ -10,7 +10,7 @@ from earwitness.monitor.calls.facts import Entry, Facts
 from earwitness.monitor.calls.parting import goes_on_behind
 
 
-class Reading:
+class Unsettled:
     """The entries of a call's current chapter, and how far they were read."""
 
     def __init__(self) -> None:
