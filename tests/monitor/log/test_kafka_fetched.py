@@ -8,7 +8,7 @@ import gc
 import struct
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -20,8 +20,9 @@ from aiokafka.record.memory_records import MemoryRecords  # type: ignore[import-
 from aiokafka.record.util import calc_crc32c  # type: ignore[import-untyped, unused-ignore]
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
-from earwitness.monitor.log.kafka_fetched import PlainRecords, give_plainly
+from earwitness.monitor.log.kafka_fetched import PlainRecords, give_plainly, say_that_it_is_unknown
 from earwitness.monitor.log.kafka_library import kafka, kafka_errors
 
 PARTITION = kafka.TopicPartition("t", 3)
@@ -66,6 +67,15 @@ def theirs_of(answer: bytes, fetch_offset: int, isolation: int = fetcher.READ_UN
 
 def told(record: Any) -> tuple[Any, ...]:
     return record.offset, record.timestamp, record.key, record.value
+
+
+@pytest.fixture
+def said() -> Iterator[list[Any]]:
+    """What this process logs, as if it had logged nothing yet."""
+    say_that_it_is_unknown.cache_clear()
+    with capture_logs() as logged:
+        yield logged
+    say_that_it_is_unknown.cache_clear()
 
 
 @st.composite
@@ -159,7 +169,7 @@ def test_nothing_of_an_answer_waits_for_the_garbage_collector(taken: int) -> Non
         gc.enable()
 
 
-def test_who_makes_something_else_of_keys_or_values_is_left_to_aiokafka() -> None:
+def test_who_makes_something_else_of_keys_or_values_is_left_to_aiokafka(said: list[Any]) -> None:
     fetched = fetched_of(b"", 0)
     theirs = fetched._partition_records
     theirs._value_deserializer = bytes.decode
@@ -168,9 +178,10 @@ def test_who_makes_something_else_of_keys_or_values_is_left_to_aiokafka() -> Non
     consumer._fetcher._records[PARTITION] = fetched
 
     assert fetched._partition_records is theirs
+    assert said == []
 
 
-def test_who_reads_only_what_is_committed_is_left_to_aiokafka() -> None:
+def test_who_reads_only_what_is_committed_is_left_to_aiokafka(said: list[Any]) -> None:
     fetched = fetched_of(b"", 0)
     theirs = fetched._partition_records = theirs_of(b"", 0, fetcher.READ_COMMITTED)
     consumer = SimpleNamespace(_fetcher=SimpleNamespace(_records=OrderedDict[Any, Any]()))
@@ -178,20 +189,36 @@ def test_who_reads_only_what_is_committed_is_left_to_aiokafka() -> None:
     consumer._fetcher._records[PARTITION] = fetched
 
     assert fetched._partition_records is theirs
+    assert said == []
 
 
 @pytest.mark.parametrize("records", [None, {}, OrderedDict({PARTITION: object()})])
-def test_a_consumer_that_is_not_as_known_is_left_as_it_is(records: Any) -> None:
+def test_a_consumer_that_is_not_as_known_is_left_as_it_is_and_told_of_once(records: Any, said: list[Any]) -> None:
     consumer = SimpleNamespace(_fetcher=SimpleNamespace(_records=records))
 
     assert not give_plainly(consumer)
     assert consumer._fetcher._records is records
     assert not give_plainly(SimpleNamespace())
+    assert [(one["log_level"], one["aiokafka"]) for one in said] == [("warning", kafka.__version__)]
 
 
-def test_an_error_of_a_partition_is_kept_as_it_is() -> None:
+def test_answers_that_are_not_as_known_are_left_as_they_are_and_told_of_once(said: list[Any]) -> None:
+    for _ in range(2):
+        fetched = fetched_of(b"", 0)
+        theirs = fetched._partition_records
+        del theirs._check_crcs
+        consumer = SimpleNamespace(_fetcher=SimpleNamespace(_records=OrderedDict[Any, Any]()))
+        assert give_plainly(consumer)
+        consumer._fetcher._records[PARTITION] = fetched
+        assert fetched._partition_records is theirs
+
+    assert len(said) == 1
+
+
+def test_an_error_of_a_partition_is_kept_as_it_is(said: list[Any]) -> None:
     consumer = SimpleNamespace(_fetcher=SimpleNamespace(_records=OrderedDict[Any, Any]()))
     give_plainly(consumer)
     error = consumer._fetcher._records[PARTITION] = fetcher.FetchError(error=OSError(), backoff=0)
 
     assert consumer._fetcher._records[PARTITION] is error
+    assert said == []

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from typing import Any, Final
 
-from earwitness.monitor.log.kafka_library import kafka_errors
+import structlog
 
+from earwitness.monitor.log.kafka_library import kafka, kafka_errors
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _KNOWN: Final = (
     "_tp", "_records", "_records_iterator", "_check_crcs", "_isolation_level", "_key_deserializer",
     "_value_deserializer", "next_fetch_offset",
@@ -21,12 +25,19 @@ _ALL: Final = 0
 def give_plainly(consumer: Any) -> bool:
     """Let a consumer that was started, and has no partitions yet, give records with ``offset``, ``timestamp``, ``key``
     and ``value`` and hardly more. False, and it gives what it always did, where it does not keep what it fetched in
-    the way that is known here."""
+    the way that is known here: which is logged once in a process, as reading then costs more."""
     fetcher: Any = getattr(consumer, "_fetcher", None)
     if type(getattr(fetcher, "_records", None)) is not OrderedDict or fetcher._records:
+        say_that_it_is_unknown()
         return False
     fetcher._records = _Fetched()
     return True
+
+
+@cache
+def say_that_it_is_unknown() -> None:
+    """Once in a process."""
+    _log.warning("this aiokafka is not known from within: reading works and costs more", aiokafka=kafka.__version__)
 
 
 class _Fetched(OrderedDict[Any, Any]):
@@ -34,8 +45,11 @@ class _Fetched(OrderedDict[Any, Any]):
 
     def __setitem__(self, partition: Any, fetched: Any) -> None:
         records: Any = getattr(fetched, "_partition_records", None)
-        if all(hasattr(records, name) for name in _KNOWN) and _is_plain(records):
-            fetched._partition_records = PlainRecords(records)
+        if all(hasattr(records, name) for name in _KNOWN):
+            if _is_plain(records):
+                fetched._partition_records = PlainRecords(records)
+        elif not hasattr(fetched, "check_raise"):  # the other that is kept here is an error, which has no records
+            say_that_it_is_unknown()
         super().__setitem__(partition, fetched)
 
 
