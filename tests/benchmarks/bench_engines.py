@@ -47,9 +47,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.peer_engines import Results, is_sample, p95
 from demo_calls import HOUR_NS, S, demo_call
+from kafka_broker import broker_for_a_bench
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOL = ROOT / "tools" / "kafka.py"
 PEERS, PINS = ROOT / ".run" / "engines", ROOT / "requirements" / "engines.txt"
 PARTITIONS, SPAN_S, WITHIN_S = 4, 400, 300
 BATCH = 500
@@ -239,10 +239,6 @@ async def bench(bootstrap: str, given: argparse.Namespace, engines: Sequence[str
             print(f"  {engine:<18} {cost[engine]:>7.2f}" + "".join(f"{ratio:>19.2f}" for ratio in ratios) + f"  {told}")
 
 
-def tool(command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(TOOL), command], capture_output=True, text=True, check=False)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=150_000)
@@ -256,16 +252,8 @@ def main() -> None:
         cpu_s, results = asyncio.run(OWN[name](bootstrap, topic, int(records)))
         print(json.dumps({"cpu_s": cpu_s, "results": results}))
         return
-    was_up = tool("status").returncode == 0
-    up = tool("up")
-    if up.returncode != 0:
-        print(f"kafka: NOT MEASURED: {up.stderr.strip()}")
-        return
-    try:
-        asyncio.run(bench(up.stdout.strip(), given, [*OWN, *install_peers()]))
-    finally:
-        if not was_up:
-            tool("down")
+    with broker_for_a_bench() as bootstrap:
+        asyncio.run(bench(bootstrap, given, [*OWN, *install_peers()]))
 
 
 if __name__ == "__main__":

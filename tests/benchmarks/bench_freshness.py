@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
-import subprocess
 import sys
 import time
 import uuid
@@ -37,9 +36,8 @@ from earwitness.processors.bot_settings import BotSettings
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from demo_calls import PERIOD_NS, S, Sent, demo_call
+from kafka_broker import broker_for_a_bench
 
-ROOT = Path(__file__).resolve().parents[2]
-TOOL = ROOT / "tools" / "kafka.py"
 EVENTS_A_CALL_S = 7.2
 """So many events a second make up a demo call."""
 WRITERS = 8
@@ -185,18 +183,10 @@ def main() -> None:
     parser.add_argument("--events-per-s", type=int, default=2_000)
     parser.add_argument("--length-s", type=float, default=30.0)
     given = parser.parse_args()
-    was_up = subprocess.run([sys.executable, str(TOOL), "status"], capture_output=True, check=False).returncode == 0
-    up = subprocess.run([sys.executable, str(TOOL), "up"], capture_output=True, text=True, check=False)
-    if up.returncode != 0:
-        print(f"no Kafka here: {up.stderr.strip()}")
-        return
-    try:
+    with broker_for_a_bench() as bootstrap:
         print("age of an answer's latency when the window has it")
         collect_seldom()  # as `earwitness run` does
-        asyncio.run(bench(up.stdout.split()[-1], given.events_per_s, given.length_s))
-    finally:
-        if not was_up:
-            subprocess.run([sys.executable, str(TOOL), "down"], check=False)
+        asyncio.run(bench(bootstrap, given.events_per_s, given.length_s))
 
 
 if __name__ == "__main__":

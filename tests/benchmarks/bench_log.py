@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,8 +22,11 @@ from earwitness.monitor.log.open import open_log
 from earwitness.monitor.log.protocol import Log, Outgoing
 from earwitness.monitor.log.topics import topic_specs
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from kafka_broker import broker_for_a_bench
+
 EVENTS, BATCH, READ_BATCH, ROUNDS, PARTITIONS = 50_000, 500, 2_000, 3, 4
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "kafka.py"
 
 Round = Callable[[], Awaitable[int]]
 
@@ -142,24 +144,14 @@ async def on_kafka(bootstrap: str, sent: Sequence[Outgoing]) -> None:
     await log.close()
 
 
-async def main(bootstrap: str | None) -> None:
+def main() -> None:
     sent = events()
     print(f"us of CPU per event  ours       bare    ratio   ({EVENTS:,} events of 444 bytes)")
     with tempfile.TemporaryDirectory() as folder:
-        await embedded(Path(folder), sent)
-    if bootstrap is not None:
-        await on_kafka(bootstrap, sent)
-
-
-def tool(command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(TOOL), command], capture_output=True, text=True, check=False)
+        asyncio.run(embedded(Path(folder), sent))
+    with broker_for_a_bench() as bootstrap:
+        asyncio.run(on_kafka(bootstrap, sent))
 
 
 if __name__ == "__main__":
-    was_up = tool("status").returncode == 0
-    up = tool("up")
-    if up.returncode != 0:
-        print(f"kafka: NOT MEASURED: {up.stderr.strip()}")
-    asyncio.run(main(up.stdout.strip() or None))
-    if not was_up:
-        tool("down")
+    main()
