@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
+import importlib.util
 import shlex
 import shutil
 import subprocess
@@ -152,12 +152,17 @@ def _requests(command: str) -> Iterator[Any]:
 
 
 def tool(name: str) -> Any:
-    """A module of ``tools/``."""
+    """A module of ``tools/``, under a name of its own: ``kafka`` is a library's too."""
+    spec = importlib.util.spec_from_file_location(f"earwitness_tools_{name}", TOOLS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(TOOLS))
     try:
-        return importlib.import_module(name)
+        spec.loader.exec_module(module)
     finally:
         sys.path.remove(str(TOOLS))
+    return module
 
 
 def _make_key(java: Path, folder: Path, name: str, *lifetime: str) -> None:

@@ -10,8 +10,10 @@ import sys
 import threading
 import uuid
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import secured_kafka
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "kafka.py"
 
@@ -116,3 +118,16 @@ def test_there_is_no_broker_of_a_cluster_to_kill_where_none_is_up(tmp_path: Path
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.count("\n") == 1
+
+
+def test_a_module_of_the_tools_hides_no_library_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = ModuleType("kafka")
+    monkeypatch.setitem(sys.modules, "kafka", library)
+    path = list(sys.path)
+
+    loaded = secured_kafka.tool("kafka")
+
+    assert Path(loaded.__file__) == TOOL
+    assert len(set(loaded.free_ports(3))) == 3
+    assert sys.modules["kafka"] is library
+    assert sys.path == path
