@@ -187,7 +187,7 @@ async def test_partitions_added_to_a_topic_are_read_too(open_kafka: Opener, topi
 async def test_the_installed_client_gives_records_as_they_lie_in_their_batch(
     open_kafka: Opener, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where it does not, reading works as well and costs twice as much: that must be seen."""
+    """Where it does not, reading works as well and costs more: that must be seen."""
     log = await open_kafka(TopicSpec(topic, 1))
     await log.append(topic, records(3))
     reader: Any = await log.reader(topic)
