@@ -7,7 +7,7 @@ export PATH="$PWD/.venv/bin:$PATH"
 if VENV=.venv-oldest tools/venv.sh oldest; then
     export EARWITNESS_TEST_OLDEST_PYTHON="$PWD/.venv-oldest/bin/python"
 else
-    echo "earwitness: the oldest Pipecat cannot be installed here; its test is skipped (see the lines above)" >&2
+    echo "earwitness: the oldest versions allowed cannot be installed here; their tests are skipped (see the lines above)" >&2
 fi
 started=0
 if [ ! -e .run/kafka/bootstrap ]; then started=1; fi

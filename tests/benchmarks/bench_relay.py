@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,9 +24,12 @@ from earwitness.processors.orphans import Orphans
 from earwitness.processors.relay import BATCH, Relay
 from earwitness.processors.relay_mark import RelayMark, mark_path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from kafka_broker import broker_for_a_bench
+
 COUNT, ROUNDS, ALONE, IDLE_S = 50_000, 3, 40, 5.0
 EVENTS = "earwitness.events"
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "kafka.py"
 
 
 class Running:
@@ -127,16 +129,6 @@ async def main(bootstrap: str) -> None:
     print(f"an event that comes alone: median {median_ms:.0f} ms, longest {longest_ms:.0f} ms; idle {idle:.1f} %")
 
 
-def tool(command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(TOOL), command], capture_output=True, text=True, check=False)
-
-
 if __name__ == "__main__":
-    was_up = tool("status").returncode == 0
-    up = tool("up")
-    if up.returncode == 0:
-        asyncio.run(main(up.stdout.strip()))
-    else:
-        print(f"kafka: NOT MEASURED: {up.stderr.strip()}")
-    if not was_up:
-        tool("down")
+    with broker_for_a_bench() as address:
+        asyncio.run(main(address))

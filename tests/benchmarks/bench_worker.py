@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,9 +29,9 @@ from earwitness.monitor.log.topics import topic_specs
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from demo_calls import S, Sent, demo_calls
+from kafka_broker import broker_for_a_bench
 from log_places import Place, embedded, on_kafka
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "kafka.py"
 WITHIN_S = 300
 
 
@@ -66,8 +65,12 @@ async def caught_up_us(place: Place, sent: Sequence[Sent]) -> tuple[float, float
     return folded_s / len(sent) * 1e6, ended_s / len(sent) * 1e6
 
 
-def tool(command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(TOOL), command], capture_output=True, text=True, check=False)
+def measure(name: str, place: Place, sent: Sequence[Sent], decode_us: float) -> None:
+    folded, ended = asyncio.run(caught_up_us(place, sent))
+    print(
+        f"  {name:14} {folded:8.2f}, {folded / decode_us:.1f} times decoding;"
+        f" {ended:.2f} with the end and the last of its state"
+    )
 
 
 def main() -> None:
@@ -83,24 +86,10 @@ def main() -> None:
     print(f"a worker catches up on {given.calls} calls of 2 min, {len(sent):,} events: us of CPU an event")
     print(f"  {'decoding':14} {decode_us:8.2f}")
     prefix = f"bench{uuid.uuid4().hex[:8]}"
-    was_up = tool("status").returncode == 0
-    up = tool("up")
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            places = {"embedded log": embedded(prefix, Path(folder))}
-            if up.returncode == 0:
-                places["Kafka"] = on_kafka(prefix, up.stdout.strip())
-            else:
-                print(f"  Kafka: NOT MEASURED: {up.stderr.strip()}")
-            for name, place in places.items():
-                folded, ended = asyncio.run(caught_up_us(place, sent))
-                print(
-                    f"  {name:14} {folded:8.2f}, {folded / decode_us:.1f} times decoding;"
-                    f" {ended:.2f} with the end and the last of its state"
-                )
-    finally:
-        if not was_up:
-            tool("down")
+    with tempfile.TemporaryDirectory() as folder:
+        measure("embedded log", embedded(prefix, Path(folder)), sent, decode_us)
+    with broker_for_a_bench() as bootstrap:
+        measure("Kafka", on_kafka(prefix, bootstrap), sent, decode_us)
     print("target: at most 15 us")
 
 
