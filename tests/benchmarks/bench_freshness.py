@@ -21,10 +21,10 @@ from collections.abc import Iterable, Sequence
 from itertools import cycle, pairwise
 from pathlib import Path
 
+from earwitness.consumers.failed import Failed
 from earwitness.consumers.garbage import collect_seldom
 from earwitness.consumers.monitor import Monitor
 from earwitness.consumers.monitor_settings import MonitorSettings
-from earwitness.consumers.runs import Failed
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.records import AnyRecord
 from earwitness.monitor.log.open import open_log

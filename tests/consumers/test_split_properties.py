@@ -18,7 +18,7 @@ from invented_calls.mutilated import mutilate
 from invented_calls.plausible import Teller
 from invented_calls.script import WALL_NS, S
 
-from earwitness.consumers import fold as fold_module
+from earwitness.consumers import taking_in as taking_in_module
 from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.runs import by_partition
@@ -119,7 +119,7 @@ def test_what_is_taken_together_is_what_comes_one_by_one(chance: random.Random) 
     arrived = calls(chance, harmed=chance.randrange(2) == 1)
     batches, ticks = sizes(chance), chance.randrange(2) == 1
     singly, _ = fed(arrived, batches, ticks=ticks)
-    with patch.object(fold_module, "TOGETHER", 1):
+    with patch.object(taking_in_module, "TOGETHER", 1):
         at_once, _ = fed(arrived, batches, ticks=ticks, take=together)
     assert latest(at_once) == latest(singly)
     assert readings(at_once.windows) == readings(singly.windows)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from earwitness.consumers.dead_letters import HANDLER_ERROR, DeadLetters
-from earwitness.consumers.runs import Failed
+from earwitness.consumers.failed import Failed
 from earwitness.consumers.worker import FIRST_PAUSE_S, LONGEST_PAUSE_S, Batch, Stopped, Worker
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.contract.wire import decode_event

@@ -28,7 +28,7 @@ class CallsHeld:
         self.newly_forgotten: list[tuple[str, int]] = []
         """The last of these, until somebody clears it."""
         self._new_call = new_call
-        self._kept_ns = kept_ns
+        self.kept_ns = kept_ns
 
     def open(self, call_id: str, partition: int, *, learnt_later: bool) -> HeldCall | None:
         """Hold the call of an event; None, and the event is counted, where its call is over for good, or it only says
@@ -52,7 +52,7 @@ class CallsHeld:
 
     def is_over(self, held: HeldCall, now_ns: int) -> bool:
         """Whether a call ended so long ago that nothing may change it any more."""
-        return not held.open and now_ns - (held.offset_ns or 0) - held.timeline.last_at_ns > self._kept_ns
+        return not held.open and now_ns - (held.offset_ns or 0) - held.timeline.last_at_ns > self.kept_ns
 
     def sweep(self, clocks_ns: Mapping[int, int]) -> list[HeldCall]:
         """Let go of calls that nothing may change any more, each by its own partition's clock."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
@@ -10,8 +10,6 @@ from typing import Final
 from earwitness.monitor.contract.events import AnyEvent
 from earwitness.monitor.log.protocol import Entry
 
-Failed = Callable[[Entry, Exception], None]
-"""Told of a record that cannot be taken in, and why."""
 _partition: Final = attrgetter("partition")
 
 

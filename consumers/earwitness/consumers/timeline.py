@@ -10,11 +10,12 @@ from typing import Final, Protocol
 
 from earwitness.consumers.bot_health import BotHealth
 from earwitness.consumers.dead_letters import DeadLetters
+from earwitness.consumers.failed import Failed
 from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.held_call import Change, HeldCall, Timeline
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
-from earwitness.consumers.runs import Failed, by_partition
+from earwitness.consumers.runs import by_partition
 from earwitness.consumers.saved_state import taken_up
 from earwitness.consumers.totals import UNSHOWN, Totals
 from earwitness.consumers.worker import BATCH, Batch, Worker

@@ -16,7 +16,7 @@ from typing import Final, Generic, Protocol, TypeVar
 import structlog
 
 from earwitness.consumers.dead_letters import HANDLER_ERROR, DeadLetters, without_payload
-from earwitness.consumers.runs import Failed
+from earwitness.consumers.failed import Failed
 from earwitness.monitor.contract.wire import UnreadableRecord
 from earwitness.monitor.log.protocol import Entry, Gap, Log, LogError, LogUnavailable, Outgoing, Reader, RecordTooLarge
 from earwitness.monitor.log.topics import DEAD, topic_name

@@ -16,7 +16,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, create_model
 
 from earwitness.consumers.dead_letters import DeadLetters
-from earwitness.consumers.runs import Failed
+from earwitness.consumers.failed import Failed
 from earwitness.consumers.worker import Batch, Worker
 from earwitness.monitor.contract.decoder import decode_event_fast, struct_of
 from earwitness.monitor.contract.events import EVENT_TYPES
