@@ -22,6 +22,7 @@ from earwitness.consumers import taking_in as taking_in_module
 from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.runs import by_partition
+from earwitness.monitor.calls.timeline import CallTimeline
 from earwitness.monitor.log.protocol import Entry
 from earwitness.monitor.measures.catalogue import MEASURES
 from earwitness.monitor.measures.steps import STEP_OF
@@ -34,16 +35,18 @@ Take = Callable[[TimelineFold, Arrived], None]
 
 
 def calls(chance: random.Random, *, harmed: bool = False) -> Arrived:
-    """Events of one to four calls in the order in which a log took them, up to 5 s after they were made."""
+    """Events of one to four calls in the order in which a log took them: each call's with its own delay, few later."""
     arrived: Arrived = []
     for n in range(chance.randrange(1, 5)):
         script = Teller(chance).tell(4)
         events = mutilate(chance, script.raw()) if harmed else script.events()
         begun_ns = WALL_NS + chance.randrange(200) * S
+        delay_ns, late_share = chance.randrange(3 * S), chance.choice([0, 0, 0, 0.03])
         for told in lived(events):
             made_ns = begun_ns + min(told.at_ns, 2_000 * S)
             event = changed(told, call_id=f"c{n}", wall_ns=made_ns)
-            arrived.append((Entry("events", n % 2, 0, event.call_id, b"", made_ns + chance.randrange(5 * S)), event))
+            late_ns = chance.randrange(5 * S) if chance.random() < late_share else 0
+            arrived.append((Entry("events", n % 2, 0, event.call_id, b"", made_ns + delay_ns + late_ns), event))
     arrived.sort(key=lambda one: one[0].append_ns)
     return arrived
 
@@ -128,6 +131,26 @@ def test_what_is_taken_together_is_what_comes_one_by_one(chance: random.Random) 
     for call_id, held in singly.held.items():
         assert at_once.held[call_id].offset_ns == held.offset_ns
         assert which_came(at_once, call_id) == which_came(singly, call_id)
+
+
+def test_of_what_the_property_tells_a_large_share_is_taken_together_and_in_long_runs() -> None:
+    taken, told, add_all = list[int](), 0, CallTimeline.add_all
+
+    def noted(call: CallTimeline, events: Sequence[Any]) -> int | None:
+        calm = add_all(call, events)
+        if calm is not None:
+            taken.append(len(events))
+        return calm
+
+    with patch.object(taking_in_module, "TOGETHER", 1), patch.object(CallTimeline, "add_all", noted):
+        for seed in range(12):
+            chance = random.Random(seed)
+            arrived = calls(chance, harmed=chance.randrange(2) == 1)
+            told += len(arrived)
+            fed(arrived, sizes(chance), take=together)
+
+    assert sum(taken) > told / 5
+    assert max(taken) >= 20
 
 
 def which_came(fold: TimelineFold, call_id: str) -> Any:

@@ -11,7 +11,11 @@ import pytest
 
 from earwitness.consumers import taking_in as taking_in_module
 from earwitness.consumers.fold import TimelineFold
+from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
+from earwitness.consumers.partition_state import PartitionState
+from earwitness.consumers.state_values import About
+from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
 from earwitness.monitor.calls.haste import Floor
 from earwitness.monitor.calls.timeline import CallTimeline
 from earwitness.monitor.contract.decoder import decode_event_fast
@@ -58,7 +62,11 @@ def unexpected(entry: Entry, error: Exception) -> None:
 def state_of(fold: TimelineFold) -> Any:
     """What the fold knows of its calls."""
     calls = {
-        call_id: (held.offset_ns, held.waits_ns, held.presses_ns, held.as_of_ns, _dumped(held.timeline))
+        call_id: (
+            (held.offset_ns, held.waits_ns, held.presses_ns, held.as_of_ns),
+            (held.changed, held.since, held.packed, held.packed_count),
+            _dumped(held.timeline),
+        )
         for call_id, held in fold.held.items()
     }
     looks: Any = fold._looks
@@ -111,6 +119,57 @@ def test_a_calls_next_events_are_taken_together(make_bot: Any, taken: list[bool]
     assert taken == [False, True]
     assert state_of(together) == state_of(singly)
     assert state_of(together)[0]
+
+
+def test_what_was_taken_together_is_saved_and_comes_back_as_one_by_one(make_bot: Any, taken: list[bool]) -> None:
+    events = [decode_event_fast(encode(event)) for event in a_call(make_bot).made]
+    states: dict[int, PartitionState] = {}
+    saved: dict[int, dict[str, bytes | None]] = {}
+
+    def saves(fold: TimelineFold) -> None:
+        fold.settle()
+        state = states.setdefault(id(fold), PartitionState(0, 1, fold, Ledger(), DEFAULT_BOUNDS))
+        saved.setdefault(id(fold), {}).update(state.changes())
+
+    folds = both(in_two(events, 20), saves)
+    assert taken == [False, True]
+    assert state_of(folds[0]) == state_of(folds[1])
+    assert folds[0].held["c1"].packed_count + len(folds[0].held["c1"].since or ()) == len(events) - 20
+    resumed = list[TimelineFold]()
+    for fold in folds:
+        saves(fold)
+        again = TimelineFold(MonitorSettings())
+        values = {key: body for key, body in saved[id(fold)].items() if body is not None}
+        about = About(
+            offset=len(events),
+            fingerprint="",
+            partitions=1,
+            records_from=0,
+            clock_ns=fold.clocks_ns[0],
+            since_ns=None,
+            newest_ns=fold.windows.part(0).newest_ns,
+        )
+        PartitionState(0, 1, again, Ledger(), DEFAULT_BOUNDS).restore(values, about)
+        again.advance(events[-1].wall_ns + 20 * S)
+        resumed.append(again)
+
+    assert saved[id(folds[0])] == saved[id(folds[1])]
+    for fold in folds:
+        fold.advance(events[-1].wall_ns + 20 * S)
+    told = [one.held["c1"].timeline.records() for one in (*folds, *resumed)]
+    assert told == [told[0]] * 4
+
+
+def test_what_was_judged_early_of_a_partition_that_somebody_else_has_now_is_not_told(make_bot: Any) -> None:
+    fold = TimelineFold(MonitorSettings())
+    for partition, call_id in enumerate(("gone", "kept")):
+        events = a_call(make_bot, call_id).made
+        for event in events:
+            after_ns = 8_000 * S if event is events[-1] else S // 10
+            fold.add(Entry("events", partition, 0, call_id, b"", event.wall_ns + after_ns), event)
+    fold.drop(0)
+
+    assert {change.new.call_id for change in fold.settle()} == {"kept"}
 
 
 def test_calls_are_looked_at_in_the_order_in_which_they_press(make_bot: Any) -> None:

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
+from earwitness.consumers.bot_health import BotHealth
+from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.monitor_settings import MonitorSettings
-from earwitness.consumers.timeline import LogFold
+from earwitness.consumers.timeline import LogFold, TimelineHandler
 from earwitness.monitor.calls.timeline import CallTimeline
 from earwitness.monitor.contract import events as ev
 from earwitness.monitor.contract.wire import encode
 from earwitness.monitor.log.keys import partition_of
 from earwitness.monitor.log.memory import MemoryLog
-from earwitness.monitor.log.protocol import LogUnavailable, Outgoing
+from earwitness.monitor.log.protocol import Entry, Gap, LogUnavailable, Outgoing
 from earwitness.monitor.measures.reading import Quantile, Reading
 
 S = 1_000_000_000
@@ -290,3 +292,54 @@ async def test_a_reading_fold_raises_what_the_log_raises(site: Any) -> None:
 
     with pytest.raises(LogUnavailable):
         await LogFold.open(Away(), clock_ns=site.clock)
+
+
+def handler_and_entries(events: list[Any]) -> tuple[TimelineHandler, list[Entry]]:
+    """One that folds only, and where these events lie in a log's partition 0."""
+    handler = TimelineHandler(TimelineFold(MonitorSettings()), prefix="earwitness")
+    return handler, [
+        Entry("earwitness.events", 0, n, e.call_id, b"", e.wall_ns + S // 10) for n, e in enumerate(events)
+    ]
+
+
+def unexpected(entry: Entry, error: Exception) -> None:
+    raise AssertionError(entry) from error
+
+
+def test_after_a_gap_windows_are_complete_from_the_first_that_came_behind_it(make_bot: Any) -> None:
+    events, told = make_bot("c1").start().asks(2).made, list[tuple[int, int]]()
+    handler, entries = handler_and_entries(events)
+    handler.complete_from = lambda partition, at_ns: told.append((partition, at_ns))
+    handler.missed(Gap("earwitness.events", 0, 0, 5))
+    handler.handle_all(entries, events, unexpected)
+
+    assert entries[0].append_ns < entries[-1].append_ns
+    assert told == [(0, entries[0].append_ns)]
+
+
+def test_what_an_earlier_run_counted_is_not_counted_again_and_what_was_counted_stays(make_bot: Any) -> None:
+    events = make_bot("c1").start().asks(2).made
+    handler, entries = handler_and_entries(events)
+    handler.handle_all(entries[:2], events[:2], unexpected)
+    handler.again.add(0)
+    handler.handle_all(entries[2:], events[2:], unexpected)
+
+    assert handler.fold.events == {"call_started": 1, "connected": 1}
+    assert handler.fold.held["c1"].timeline.last_at_ns == events[-1].at_ns
+
+
+def test_a_report_of_health_that_cannot_be_read_is_told_of_and_folded(
+    make_bot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise ValueError("no")
+
+    bot = make_bot("c1").start()
+    bot.add(ev.Health, 60)
+    handler, entries = handler_and_entries(bot.made)
+    monkeypatch.setattr(BotHealth, "note", fails)
+    failed = list[Entry]()
+    handler.handle_all(entries, bot.made, lambda entry, _: failed.append(entry))
+
+    assert failed == [entries[-1]]
+    assert handler.fold.events["health"] == 1

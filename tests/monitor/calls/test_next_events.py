@@ -54,9 +54,8 @@ def portions(chance: random.Random, events: Sequence[Any]) -> list[list[Any]]:
     return [run for run in found if run]
 
 
-@effort(40)
-@given(CHANCE)
-def test_taken_at_once_they_leave_the_call_as_one_by_one(chance: random.Random) -> None:
+def told_both_ways(chance: random.Random) -> tuple[CallTimeline, CallTimeline, Counter[bool]]:
+    """A call told one by one and at once, the same after each run; and how many events were taken at once or not."""
     singly, at_once, taken = CallTimeline(CALL_ID), CallTimeline(CALL_ID), Counter[bool]()
     for run in portions(chance, story(chance)):
         calm = None if run[0].kind in APART else at_once.add_all(run)
@@ -73,7 +72,22 @@ def test_taken_at_once_they_leave_the_call_as_one_by_one(chance: random.Random) 
             as_of_ns = singly.last_at_ns + chance.choice([-40, 0, 0, 1, 4, 12, 100, 400]) * S
             assert at_once.advance(as_of_ns) == singly.advance(as_of_ns)
             assert at_once.dump() == singly.dump()
+    return singly, at_once, taken
+
+
+@effort(40)
+@given(CHANCE)
+def test_taken_at_once_they_leave_the_call_as_one_by_one(chance: random.Random) -> None:
+    singly, at_once, _ = told_both_ways(chance)
     assert at_once.records(retracted=True) == singly.records(retracted=True)
+
+
+def test_of_what_the_property_tells_a_large_share_is_taken_at_once() -> None:
+    taken = Counter[bool]()
+    for seed in range(20):
+        taken += told_both_ways(random.Random(seed))[2]
+
+    assert taken[True] > taken[False] / 4
 
 
 def word(seq: int, at_s: float, source: str = "bot") -> Any:
