@@ -7,6 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 from demo_calls import HOUR_NS, demo_call, demo_calls
+from saved_about import about_of
 
 from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.ledger import Ledger
@@ -39,16 +40,7 @@ def folded() -> TimelineFold:
 
 def saved(fold: TimelineFold) -> tuple[dict[str, bytes], About]:
     changes = state_of(fold).changes(all_of_it=True)
-    about = About(
-        offset=0,
-        fingerprint="",
-        partitions=1,
-        records_from=0,
-        clock_ns=fold.clocks_ns[0],
-        since_ns=None,
-        newest_ns=fold.windows.part(0).newest_ns,
-    )
-    return {key: body for key, body in changes.items() if body is not None}, about
+    return {key: body for key, body in changes.items() if body is not None}, about_of(fold)
 
 
 def test_what_was_saved_comes_back() -> None:

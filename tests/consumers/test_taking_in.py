@@ -8,13 +8,13 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from saved_about import about_of
 
 from earwitness.consumers import taking_in as taking_in_module
 from earwitness.consumers.fold import TimelineFold
 from earwitness.consumers.ledger import Ledger
 from earwitness.consumers.monitor_settings import MonitorSettings
 from earwitness.consumers.partition_state import PartitionState
-from earwitness.consumers.state_values import About
 from earwitness.monitor.calls.bounds import DEFAULT_BOUNDS
 from earwitness.monitor.calls.haste import Floor
 from earwitness.monitor.calls.timeline import CallTimeline
@@ -140,16 +140,7 @@ def test_what_was_taken_together_is_saved_and_comes_back_as_one_by_one(make_bot:
         saves(fold)
         again = TimelineFold(MonitorSettings())
         values = {key: body for key, body in saved[id(fold)].items() if body is not None}
-        about = About(
-            offset=len(events),
-            fingerprint="",
-            partitions=1,
-            records_from=0,
-            clock_ns=fold.clocks_ns[0],
-            since_ns=None,
-            newest_ns=fold.windows.part(0).newest_ns,
-        )
-        PartitionState(0, 1, again, Ledger(), DEFAULT_BOUNDS).restore(values, about)
+        PartitionState(0, 1, again, Ledger(), DEFAULT_BOUNDS).restore(values, about_of(fold, len(events)))
         again.advance(events[-1].wall_ns + 20 * S)
         resumed.append(again)
 
