@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,6 @@ import structlog
 from pydantic import SecretStr
 
 from earwitness.monitor.logging import configure
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    structlog.reset_defaults()
 
 
 class Terminal(io.StringIO):

@@ -2,10 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
-
-import pytest
-import structlog
 
 from earwitness.alerts.notification import Notice
 from earwitness.alerts.sinks.console import ConsoleSink
@@ -21,12 +17,6 @@ NOTICE = Notice(
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    structlog.reset_defaults()
 
 
 async def test_a_terminal_gets_the_message() -> None:
